@@ -63,6 +63,56 @@ def test_one_extreme_record_moves_every_other_weight():
     assert np.array_equal(reciprocal(bounds)[:4], reciprocal(bounds[:4]))
 
 
+def when_the_last_leaves(counts, truncate_at=None):
+    """Its loss with all weights computed again, and 2Δ, on the list 2, 2.1, ..., 12."""
+    log_p = stats.poisson.logpmf(counts, np.linspace(2.0, 12.0, 101)[:, None])
+    bounds = np.abs(log_p).max(axis=0)
+    weights = ppm.record_weights(bounds, truncate_at=truncate_at)
+    others = ppm.record_weights(bounds[:-1], truncate_at=truncate_at)
+    both = log_p @ weights, log_p[:, :-1] @ others
+    before, after = (special.log_softmax(total) for total in both)
+    return np.abs(before - after).max(), 2 * (weights * bounds).max()
+
+
+def test_a_loss_exceeds_twice_the_bound_without_a_threshold():
+    eight = when_the_last_leaves([3, 4, 4, 5, 3, 3, 7, 18])
+    assert eight == pytest.approx((15.1715, 11.5134), abs=1e-4)
+    loss, twice = when_the_last_leaves(np.repeat([3, 12, 40], [100, 50, 1]))
+    assert (loss, twice) == pytest.approx((324.6907, 24.7774), abs=1e-4)
+    # it grows like n as long as the 40 is alone, and a second one holds the scale
+    doubled = when_the_last_leaves(np.repeat([3, 12, 40], [200, 100, 1]))
+    assert doubled == pytest.approx((649.25, twice), abs=0.05)
+    company = when_the_last_leaves(np.repeat([3, 12, 40], [100, 50, 2]))
+    assert company == pytest.approx((0, twice), abs=1e-9)
+    # here a threshold protects: it takes the 12s away, and leaves the 3s
+    loss, twice = when_the_last_leaves(np.repeat([3, 12, 40], [100, 50, 1]), 8)
+    assert loss < 1e-9 and 12 < twice < 16
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_extreme_record_of_151_costs_more_than_twice_the_bound_at_every_draw(seed):
+    def run(counts, truncate_at=None):
+        model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
+        rule = ppm.ByRisk(truncate_at=truncate_at)
+        return ppm.fit(model, rule, draws=1000, random_seed=seed)
+
+    def losses(counts, truncate_at=None):
+        """Of each draw when the last record leaves, over 2Δ."""
+        before, after = run(counts, truncate_at), run(counts[:-1], truncate_at)
+        mu = before.theta["mu"]
+        laws = (one.model.posterior(one.weights) for one in (before, after))
+        return np.abs(np.subtract(*[law.logpdf(mu) for law in laws])) / (
+            2 * before.local_bound
+        )
+
+    # between 3.9 and 6.2 at the least, and 10.9 and 12.5 at most, with 100 seeds
+    found = losses(np.repeat([3, 12, 40], [100, 50, 1]))
+    assert found.min() > 3 and found.max() > 10
+    # with a twin of the 40 nothing of it is left, and with a threshold nothing at all
+    assert losses(np.repeat([3, 12, 40], [100, 50, 2])).max() < 0.1
+    assert losses(np.repeat([3, 12, 40], [100, 50, 1]), 3.5).max() < 1e-9
+
+
 def test_the_linear_rule_leaves_hardly_a_weight_at_one():
     rng = np.random.default_rng(1)
 

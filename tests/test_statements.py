@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import ppm
 from ppm_book import audits
@@ -60,6 +60,28 @@ def reacting_terms(log_lik):
 def test_the_pseudo_posterior_is_private_with_twice_the_bound(log_lik, weights, prior):
     epsilon = ppm.epsilon(ppm.local_bound(log_lik, weights))
     assert worst(weights * log_lik, prior) <= epsilon + 1e-9
+
+
+def divergence(first, second):
+    """Kullback-Leibler divergence: the log ratio, averaged over the first distribution."""
+    return special.rel_entr(first, second).sum()
+
+
+@each_case
+def test_the_average_log_ratio_is_within_twice_the_bound(log_lik, weights, prior):
+    bound = ppm.local_bound(log_lik, weights)
+    for whole, fewer in pairs(weights * log_lik, prior):
+        # whichever of the two is drawn from
+        assert divergence(whole, fewer) <= 2 * bound + 1e-9
+        assert divergence(fewer, whole) <= 2 * bound + 1e-9
+
+
+def test_the_average_log_ratio_comes_near_twice_the_bound():
+    bound = 40.0
+    # a record that favours what the others hold for impossible, nearly
+    term, others = np.array([[bound], [-bound]]), np.array([np.exp(5 - 2 * bound), 1.0])
+    alone = others / others.sum()
+    assert 1.8 * bound < divergence(posterior(term, alone), alone) < 2 * bound
 
 
 def test_weights_that_react_pass_twice_the_bound_without_a_threshold_too():

@@ -172,7 +172,8 @@ if (typeof module !== "undefined") module.exports = takeAway;
       <div class="ways">
         ${data.switch ? others(`${id}-others`) : ""}
         <p class="buttons">
-          ${data.breaking ? '<button type="button" class="break">Show one above 2Δ</button>' : ""}
+          ${Object.keys(data.breaking).map((said) => (
+            `<button type="button" class="break">${safe(said)}</button>`)).join("")}
           <button type="button" class="reset">Start again</button></p></div>
       <div class="told" aria-hidden="true"><p class="said"></p><p class="more"></p>
         <p class="changed"></p></div>
@@ -280,7 +281,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
       const [atX, atY] = points[found.at];
       const kind = above ? "above" : "mechanism";
       const [anchor, aside] = atX > (left + right) / 2 ? ["end", -8] : ["start", 8];
-      const lift = found.ratio[found.at] < 0 ? 19 : -9;
+      const lift = found.ratio[found.at] < 0 ? 14 : -9;
       drawn += `<path class="curve" d="${pathOf(points)}"/>
         <path class="curve above" d="${outside(points, found.ratio, twice)}"/>
         <circle class="dot ${kind}" cx="${atX}" cy="${atY}" r="4.5"/>`
@@ -292,7 +293,8 @@ if (typeof module !== "undefined") module.exports = takeAway;
   function show(place, number) {
     const data = JSON.parse(place.querySelector("script").textContent);
     const id = `touch-${number}`;
-    const starts = [data.start, data.breaking ?? data.start];
+    const broken = Object.values(data.breaking);
+    const starts = [data.start, ...broken];
     const most = 5 * Math.ceil(Math.max(25, ...starts.flatMap(({ counts }) => counts)) / 5);
     // the end of the slider means no threshold
     const highest = Math.max(...starts.map((one) => one.truncate_at ?? 0));
@@ -316,10 +318,10 @@ if (typeof module !== "undefined") module.exports = takeAway;
       input.previousElementSibling.textContent = said;
     }
 
-    // the table and the M of the button
+    // the table and the M of a button
     function isBroken() {
       const table = ({ counts, truncate_at: threshold }) => JSON.stringify([counts, threshold]);
-      return data.breaking && table(settings) === table(data.breaking);
+      return broken.some((one) => table(settings) === table(one));
     }
 
     function draw() {
@@ -403,7 +405,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
     });
     live.addEventListener("click", ({ target }) => {
       if (target.matches(".reset")) begin(data.start);
-      else if (target.matches(".break")) begin(data.breaking);
+      else if (target.matches(".break")) begin(data.breaking[target.textContent]);
       else if (target.matches("button[data-place]")) takeOrReturn(Number(target.dataset.place));
     });
 

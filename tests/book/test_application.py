@@ -1,91 +1,69 @@
-"""What the chapters on incomes share: fits, and the equal bound."""
+"""What the chapters on incomes share, and what the application claims of its fits."""
 
-import dataclasses
-import pickle
+import runpy
 
-import joblib
 import numpy as np
+import pandas as pd
 import pytest
 
 import ppm
-from ppm_book.chapters import application
-from ppm_book.chapters.application import EQUAL, IncomeFits, apart, diagnosed, typical
-from ppm_book.tools import parameters
+from ppm_book.chapters import page
+from ppm_book.chapters.application import EQUAL, apart, diagnosed, typical
 
-INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
-RULE = ppm.ByRisk(0.7)
+CLAIMS = runpy.run_path(str(page.CLAIMS / "ce_application.py"))
 
 
-@pytest.fixture(scope="module")
-def made():
-    return IncomeFits(INCOMES, np.ones((40, 1)), 2, 60, 60, 4, 7)
+def test_diagnosed_reads_both_r_hats_and_agrees_only_by_both():
+    rng = np.random.default_rng(5)
+    model = ppm.FiniteMixture(
+        rng.normal(10.0, 1.0, 40), np.ones((40, 1)), components=1, warmup=60
+    )
+    fit = ppm.fit(model, ppm.Unweighted(), draws=200, random_seed=1)
+    told = diagnosed(fit)
+    maxima = fit.draw_maxima.max(axis=1)
+    assert told["Δ"] == pytest.approx(maxima.max()) == fit.local_bound
+    assert told["smallest Δ of a chain"] == pytest.approx(maxima.min())
+    assert told["R-hat, log-likelihood"] == fit.diagnostics.r_hat_log_likelihood
+    assert told["chains agree"]
+    # chains that move apart in log p alone: each has other parameters
+    apart_in_log_p = ppm.chains.diagnose(
+        fit.draw_maxima, np.array([[0.0, 1.0] * 100, [50.0, 51.0] * 100]), np.ones(40)
+    )
+    assert apart_in_log_p.agree and apart_in_log_p.r_hat_log_likelihood > 1.05
+    other = type("Fit", (), {"diagnostics": apart_in_log_p, "local_bound": 1.0})
+    assert not diagnosed(other)["chains agree"]
+    assert not CLAIMS["trusted"](fit, other) and CLAIMS["trusted"](fit)
 
 
-def test_every_fit_is_read_by_the_library(made):
-    unweighted, dp = made.unweighted(2), made.by_rule(2, RULE)
-    weights = ppm.record_weights(unweighted.result.record_bounds, scale=0.7)
-    assert dp.result.weights == pytest.approx(weights) and dp.synthetic.shape == (4, 40)
-    log_p = made.model(2).log_p(dp.result.theta)
-    assert dp.result.record_bounds == pytest.approx(ppm.record_bounds(log_p, weights))
-    maxima = np.abs(weights * log_p).max(axis=1).reshape(2, 60)
-    assert dp.result.draw_maxima == pytest.approx(maxima)
-    told, by_chain = diagnosed(dp.result), maxima.max(axis=1)
-    assert told["Δ"] == pytest.approx(max(by_chain))
-    assert told["smallest Δ of a chain"] == pytest.approx(min(by_chain))
+def away(of_dp, of_em):
+    """Errors along two settings as the chapter has them."""
+    rows = {
+        (name, setting, who): (size, 0.1, 0.0, 1.0)
+        for name in ("mean", "90th percentile")
+        for who, sizes in (("DPweighted", of_dp), ("EMweighted", of_em))
+        for setting, size in zip("ab", sizes, strict=True)
+    }
+    table = pd.DataFrame(rows, ["error (%)", "±", "bias", "scatter"]).T.unstack(
+        sort=False
+    )
+    table.index.names = ["statistic", "(c, g)"]
+    return table
 
 
-def test_a_setting_has_random_numbers_of_its_own_and_the_same_ones_again(made):
-    dp = made.by_rule(2, RULE)
-    again = dataclasses.replace(made)
-    assert np.array_equal(again.by_rule(2, RULE).synthetic, dp.synthetic)
-    other = made.weighted(2, dp.result.weights, 5)
-    assert not np.isin(other.result.theta["sigma"], dp.result.theta["sigma"]).any()
-    settings = parameters.defaults("ce_application")["configurations"]
-    rules = [*(ppm.ByRisk(*each) for each in settings), ppm.ByRisk(truncate_at=3.0)]
-    rules += [ppm.ByRisk(truncate_at=2.0), ppm.Reweighted()]
-    places = {application.place(rule) for rule in rules}
-    assert len(places) == len(rules) > 4 and (700, 1000) in places
-
-
-def test_a_rule_of_ones_own_is_fitted_like_the_papers(made):
-    rule = ppm.Reweighted(after=RULE)
-    fit = made.by_rule(2, rule).result
-    before = made.by_rule(2, RULE).result
-    terms = rule.terms(before.model, {RULE: before}.get)
-    assert fit.rule == rule and np.array_equal(fit.weights, terms.weights)
-
-
-def test_one_weight_comes_near_the_bound_and_every_try_is_noted(made, monkeypatch):
-    begun, draw = [], ppm.FiniteMixture.draw
-
-    def noting(self, terms, draws, rng, **settings):
-        begun.append((draws, settings))
-        return draw(self, terms, draws, rng, **settings)
-
-    target = made.by_rule(2, RULE).result.local_bound
-    monkeypatch.setattr(ppm.FiniteMixture, "draw", noting)
-    em = made.em_weighted(2, RULE).result
-    weights, bounds, draws = np.transpose(em.rule.tried)
-    rule = em.rule.rule
-    # three trials, then fits with all draws until one is near enough
-    assert rule == ppm.OneWeight(like=RULE) and len(begun) == len(draws)
-    assert draws.tolist() == [12] * 3 + [60] * (len(draws) - 3)
-    off = np.abs(bounds[3:] - target)
-    assert em.local_bound == bounds[3:][off.argmin()]
-    assert (em.weights == weights[3:][off.argmin()]).all()
-    near = off <= rule.tolerance * target
-    assert not near[:-1].any() and (near[-1] or len(near) == rule.fits)
-    # each begins where the last one ended, after a short warm-up
-    assert not begun[0][1]
-    assert all(one["warmup"] == 12 and "start" in one for _, one in begun[1:])
-
-
-def test_fits_are_pickled_and_hashed_as_they_are_kept(made):
-    for fitted in made.unweighted(2), made.em_weighted(2, RULE):
-        again = pickle.loads(pickle.dumps(fitted))
-        assert joblib.hash(again) == joblib.hash(pickle.loads(pickle.dumps(fitted)))
-        assert np.array_equal(again.result.record_bounds, fitted.result.record_bounds)
-        assert again.result.behind.keys() == fitted.result.behind.keys()
+def test_nothing_is_sure_of_fits_whose_chains_disagree(monkeypatch):
+    sure, good = CLAIMS["sure"], object()
+    monkeypatch.setitem(
+        sure.__globals__, "trusted", lambda *fits: all(fit is good for fit in fits)
+    )
+    fits = {"a": (good, good), "b": (good, None)}
+    found = sure(away([1.0, 1.0], [2.0, 2.0]), fits)("mean")
+    assert found.tolist() == [1, 0]
+    fits["b"] = good, good
+    found = sure(away([1.0, 1.0], [2.0, 0.5]), fits)("mean")
+    assert found.tolist() == [1, -1]
+    assert not CLAIMS["dp_where_sure"](lambda name: found)
+    assert CLAIMS["dp_where_sure"](lambda name: np.array([1, 0]))
+    assert not CLAIMS["dp_where_sure"](lambda name: np.array([0, 0]))
 
 
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():

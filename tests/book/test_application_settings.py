@@ -1,11 +1,13 @@
 """The chapter on settings: its tables and values against each other, by other means."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
+
+PAPER = {"Unweighted": 78.7, "(0.7, 0)": 10.1, "(0.5, -0.3)": 2.25}
+STATISTICS = ("mean", "90th percentile")
 
 
 @pytest.fixture(scope="module")
@@ -14,50 +16,55 @@ def results(notebooks):
 
 
 def table(results, name, levels):
-    return pd.read_csv(results / f"{name}.csv", index_col=[*range(levels)])
+    # what misses no point says none, which is no missing value
+    return pd.read_csv(
+        results / f"{name}.csv", index_col=[*range(levels)], keep_default_na=False
+    )
 
 
-def test_the_distance_of_a_setting_is_the_typical_factor_between_its_bounds_and_the_papers(
+def test_the_points_that_a_model_misses_are_those_that_its_numbers_show(results):
+    models = table(results, "models_tried", 2)
+    assert {*models["misses"]} - {"none"}
+    for _, row in models.iterrows():
+        missed = set(row["misses"].replace("none", "").split(", ")) - {""}
+        assert missed <= {"1", "2", "3"}
+        assert ("1" in missed) >= (max(row["R-hat"], row["R-hat, log-lik."]) > 1.05)
+        within, of = row["fits agree"].split(" of ")
+        assert ("1" in missed) == (int(within) < int(of))
+        assert ("3" in missed) >= any(
+            abs(row[f"{name} (%)"]) > 10 for name in STATISTICS
+        )
+
+
+def test_the_distance_of_a_model_is_the_typical_factor_between_its_bounds_and_the_papers(
     results,
 ):
-    *bounds, paper = table(results, "open_settings", 2).T.items()
-    nearest = table(results, "open_settings_distance", 2)
-    assert nearest["factor"].is_monotonic_increasing and len(nearest) == len(bounds)
-    for (name, components), row in bounds:
-        apart = np.abs(np.log2(row / paper[1]))
-        found = nearest.loc[(name, int(components))]
-        assert found["factor"] == pytest.approx(
-            2 ** np.sqrt(np.mean(apart**2)), rel=1e-9
-        )
-        assert found["error"] > 0
+    models = table(results, "models_tried", 2).replace("", np.nan)
+    whole = models.dropna(subset=["off the paper's"])
+    assert len(whole)
+    for _, row in whole.iterrows():
+        apart = [np.log2(float(row[name]) / paper) for name, paper in PAPER.items()]
+        factor = 2 ** np.sqrt(np.mean(np.square(apart)))
+        assert float(row["off the paper's"]) == pytest.approx(factor, rel=1e-9)
+
+
+def test_a_mechanism_is_closer_where_two_standard_errors_leave_no_doubt(results):
+    verdicts = table(results, "equal_bounds_by_model", 3)
+    assert len(verdicts)
+    for _, row in verdicts.iterrows():
+        gap, margin = row["difference"], row["±"]
+        assert gap == pytest.approx(row["DPweighted"] - row["EMweighted"])
+        sides = {"DPweighted": gap < -margin, "EMweighted": gap > margin, "": True}
+        assert sides[row["closer"]]
 
 
 def test_the_ledger_has_the_distances_of_the_table(results):
-    fits = table(results, "equal_bounds_by_components", 3).xs(
-        "EMweighted", level="mechanism"
-    )
+    verdicts = table(results, "equal_bounds_by_model", 3)
     values = json.loads((results / "values.json").read_text("utf-8"))["values"]
-    seen = set()
-    for (combination, _), row in fits.iterrows():
-        for statistic in ("mean", "90th percentile"):
-            seen.add(name := f"{combination}: distances of the {statistic}, EMweighted")
-            told = values[name]
-            assert told == {
-                "value": [pytest.approx(abs(row[statistic]))],
-                "error": [pytest.approx(row[f"{statistic}, error"])],
-            }
-    assert seen and seen == {
-        each for each in values if re.search("distances .* EMweighted", each)
-    }
-
-
-def test_every_row_has_the_weights_of_its_mechanism(results):
-    fits = table(results, "equal_bounds_by_components", 3)
-    weights = fits["average weight"].unstack("mechanism")
-    assert (weights["Unweighted"] == 1).all()
-    # 0 for a hundredth of 150 records, rounded
-    assert weights["Trimmed"].to_numpy() == pytest.approx(148 / 150)
-    # the same weights, dealt again
-    assert weights["Shuffled"].to_numpy() == pytest.approx(weights["DPweighted"])
-    assert (weights[["DPweighted", "EMweighted"]] < 1).all(axis=None)
-    assert fits["local bound"].unstack("mechanism").nunique(axis=1).eq(5).all()
+    for who in ("DPweighted", "EMweighted"):
+        for (statistic, model), rows in verdicts.groupby(level=[0, 1], sort=False):
+            scale, components = model.split(", ")
+            told = values[f"{components}, {scale}: distances of the {statistic}, {who}"]
+            assert told["value"] == pytest.approx(rows[who].tolist())
+    named = [name for name in values if "distances of" in name]
+    assert len(named) == 2 * len(verdicts.groupby(level=[0, 1]))

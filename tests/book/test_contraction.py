@@ -3,10 +3,13 @@
 import os
 from unittest.mock import patch
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 from distributed import LocalCluster, default_client
+from scipy import stats
 
 import ppm
 from ppm.models.counts import log_likelihood_of_counts
@@ -92,6 +95,55 @@ def test_every_share_is_one_of_the_other_databases():
             [np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)]
         )
         assert contraction.not_covered(bounds, factor) == pytest.approx(by_hand)
+
+
+def test_moments_and_affinity_of_a_poisson_record_are_those_of_the_chapter():
+    """The closed forms with which the chapter checks the theorem."""
+    notebook = nbformat.read(ROOT / "notebooks" / "poisson_contraction.ipynb", 4)
+    cells = {cell.id: cell.source for cell in notebook.cells}
+    space = {"np": np, "stats": stats, "pd": pd, "mean": 20.0, "sizes": [50], "seed": 1}
+    drawn = cells["argument-draws"].split("rng =")[0]
+    exec(drawn + "rng = np.random.default_rng(seed)", space)
+    exec(cells["argument-check"], space)
+    y, places = np.arange(200), np.arange(0, 24_001, 3_000)
+    truth, mu = stats.poisson.pmf(y, 20.0), space["mu"][places, None]
+    seen = truth > 0
+    y, truth = y[seen], truth[seen]
+    ell = stats.poisson.logpmf(y, 20.0) - stats.poisson.logpmf(y, mu)
+    first, second = ell @ truth, ell**2 @ truth
+    # means far away are too far for the sum: what counts is near
+    near = slice(3, 6)
+    assert space["ball"][places][near] == pytest.approx(
+        50 * np.maximum(first, second)[near], abs=1e-9
+    )
+    logs = [np.log(np.exp(-a * ell[near]) @ truth) for a in space["fixed"]]
+    assert space["far"][places][near] == pytest.approx(
+        -50 * np.mean(logs, axis=0), abs=1e-9
+    )
+    # the prior's mass is that of the ball, and no smaller n tau^2 would do
+    ((x, *_),) = space["checks"].values()
+    for level, enough in ((x, True), (x - 0.11, False)):
+        inside = space["mu"][space["ball"] <= level]
+        mass = np.diff(stats.expon(scale=20.0).cdf(inside[[0, -1]])).item()
+        assert (mass >= np.exp(-level)) == enough
+
+
+def test_a_bound_over_draws_nears_the_one_at_the_limit_and_the_global_one_does_not():
+    # records with these counts and the weight 1 do not get more extreme as n grows
+    rng, kept = np.random.default_rng(1), np.arange(85, 116)
+    at_limit = np.abs(stats.poisson.logpmf(kept, 100)).max()
+    away = []
+    for n in (100, 10_000, 1_000_000):
+        mu = rng.gamma(rng.poisson(100 * n), 1 / n, 1000)
+        bound = ppm.local_bound(stats.poisson.logpmf(kept, mu[:, None]))
+        away.append(abs(bound - at_limit))
+    assert away[0] > 3 * away[1] > 9 * away[2]
+    # over a public interval of means the global bound is larger, at every n
+    ends = np.array([[90.0], [110.0]])
+    assert np.abs(stats.poisson.logpmf(kept, ends)).max() > at_limit + 1
+    # without weights there is no bound over an endless sequence: each record has its own
+    extremes = stats.poisson.isf([1e-3, 1e-6, 1e-12], 100)
+    assert np.all(np.diff(-stats.poisson.logpmf(extremes, 100)) > 3)
 
 
 def of(table, mechanism, statistic):

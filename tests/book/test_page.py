@@ -3,7 +3,9 @@
 import itertools
 import json
 import re
+from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,7 +92,7 @@ def test_a_claim_is_told_by_itself_and_none_where_its_condition_fails_or_warns(
     monkeypatch.setattr("IPython.display.display", display)
     names = {"bounds": np.array([1.0, 2.0]), "called": called, "largest": "another"}
     page.check_claims("chapter", names)
-    (told, _), *glued = shown
+    (told, _), *glued, (numbers, _) = shown
     told = told._repr_mimebundle_()
     untold = ("no-such-record", "of-nobody", "warns", "many", "misspelt")
     assert told[page.CLAIMS_TYPE] == {
@@ -99,7 +101,18 @@ def test_a_claim_is_told_by_itself_and_none_where_its_condition_fails_or_warns(
         **dict.fromkeys(untold),
     }
     assert json.loads(json.dumps(told)) == told
-    assert told["text/plain"].startswith("1 of 7 claims")
+    # without the chapter's source each claim is told by its name
+    assert told["text/plain"].splitlines() == [
+        "1 of 7 claims of the text hold in this run.",
+        "Not in this run, or not surely:",
+        "- fell",
+        "This run cannot tell:",
+        *(f"- {name}" for name in untold),
+    ]
+    assert [line.split()[-1] for line in numbers["text/plain"].splitlines()] == [
+        *("here", "2.00", "–", "–", "1", "2")
+    ]
+    assert numbers["text/html"].count("<tr") == 6
     numbers = {
         about["metadata"]["scrapbook"]["name"]: [*text.values()]
         for text, about in glued
@@ -111,6 +124,86 @@ def test_a_claim_is_told_by_itself_and_none_where_its_condition_fails_or_warns(
     assert [*faults] == ["of-nobody", "warns", "many", "misspelt", "of nobody"]
     assert faults["warns"].startswith("RuntimeWarning: Mean of empty")
     assert faults["misspelt"].endswith("neither the notebook nor its claims have bound")
+
+
+CHAPTER = """# Bounds
+
+They {ref}`rose<rose>`<!--claim: rose-->. They
+fell{numref}`fig-it`<!--claim: fell--> to {glue:text}`largest`, and {glue:text}`of nobody`<!--claim: many-->.
+"""
+
+
+def test_a_claim_that_does_not_hold_is_told_by_its_sentence(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    cells = [nbformat.v4.new_markdown_cell(CHAPTER)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(notebook, tmp_path / "notebooks" / "chapter.ipynb")
+    (tmp_path / "chapter.py").write_text(MODULE, "utf-8")
+    monkeypatch.setattr(page, "CLAIMS", tmp_path)
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+    shown = []
+    monkeypatch.setattr(
+        "IPython.display.display", lambda shows, **_: shown.append(shows)
+    )
+    page.check_claims("chapter", {"bounds": np.array([1.0, 2.0]), "called": []})
+    _, heading, fell, untold, *others = repr(shown[0]).splitlines()
+    assert (heading, untold) == (
+        "Not in this run, or not surely:",
+        "This run cannot tell:",
+    )
+    # with this run's numbers, and a reference by its label
+    assert fell == "- They fell`fig-it` to 2.00, and –."
+    assert others[-2:] == [fell, "- misspelt"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (list[int], [50, 200], ["[50, 200]", 50, [50.0], ["50"], (50,)]),
+        (list[list[float]], [[0.7, 0]], [[0.7, 0], "[[0.7, 0.0]]", [["0.7"]]]),
+        (int, 3, [3.0, "3", True, None, [3]]),
+        (float, 3, ["3", True, None]),
+        (str, "", [None, 0, ["a"]]),
+    ],
+)
+def test_a_parameter_of_another_type_is_refused_by_its_name(kind, good, bad):
+    cell = {"__annotations__": {"one": kind}, "another": "a name of no parameter"}
+    page.check_parameters(cell | {"one": good})
+    page.check_parameters({})
+    for value in bad:
+        with pytest.raises(TypeError, match="^one must be ") as refused:
+            page.check_parameters(cell | {"one": value})
+        # a notebook shows this line alone
+        assert refused.value._render_traceback_() == [f"TypeError: {refused.value}"]
+        assert ("-y 'one: […]'" in str(refused.value)) == ("list" in str(kind))
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("python bin/papermill a.ipynb out.ipynb -p draws 40", "out_results"),
+        ("python -m papermill -k python3 a.ipynb b/out.ipynb", "b/out_results"),
+        # a folder that is not there, an output that is no file here, and another program
+        ("python -m papermill a.ipynb c/out.ipynb", None),
+        ("python -m papermill a.ipynb -", None),
+        ("python -m jupyterlab a.ipynb out.ipynb", None),
+        ("bash", None),
+        ("", None),
+    ],
+)
+def test_tables_of_plain_papermill_lie_beside_its_output(
+    tmp_path, monkeypatch, command, folder
+):
+    (tmp_path / "b").mkdir()
+    parent = SimpleNamespace(cmdline=command.split, cwd=lambda: str(tmp_path))
+    started = SimpleNamespace(parent=lambda: parent if command else None)
+    monkeypatch.setattr("psutil.Process", lambda: started)
+    monkeypatch.delenv("PPM_RESULTS", raising=False)
+    page.save(TABLE, "bounds")
+    files = [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.csv")]
+    assert files == ([f"{folder}/bounds.csv"] if folder else [])
+    # which only their owner opens
+    assert not folder or (tmp_path / folder).stat().st_mode & 0o077 == 0
 
 
 def test_claims_do_not_count_for_what_other_results_are_kept_by(tmp_path):

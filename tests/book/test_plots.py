@@ -3,9 +3,11 @@
 import inspect
 from base64 import b64decode
 
+import arviz as az
 import nbformat
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from nbclient import NotebookClient
 
 from ppm_book.chapters import plots, running
@@ -117,3 +119,12 @@ def test_a_build_stops_at_words_that_are_hard_to_read(tmp_path):
     nbformat.write(notebook, tmp_path / "chapter.ipynb")
     with pytest.raises(studio.Failed, match=r"cell \[2\]: UserWarning: words of a fig"):
         studio.refuse_warnings(tmp_path / "chapter.ipynb")
+
+
+def test_a_figure_by_arviz_has_both_editions_and_is_shown_once():
+    values = np.random.default_rng(1).normal(size=(2, 50))
+    posterior = az.from_dict({"posterior": {"one": values, "other": -values}})
+    figure = plots.by_arviz(az.plot_rank, posterior, size=(6, 3))
+    assert {"image/png", NARROW_TYPE} == {*figure._repr_mimebundle_()}
+    assert [axes.get_title() for axes in figure.axes] == ["one", "other"]
+    assert not pyplot.get_fignums()  # Jupyter shows what is open

@@ -1,13 +1,19 @@
 """Reruns: every chapter that reads the survey's table, with tables that the book does not have."""
 
+import json
+import os
+import re
 import runpy
+import subprocess
+import sys
+from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ROOT
 from survey_files import interview_zip
 
-from ppm_book.chapters import page, running
+from ppm_book.chapters import page, running, sentences
 from ppm_book.tools import pages, parameters, studio
 
 READERS = [
@@ -21,9 +27,7 @@ LEAST = {
     "records": 100,
     "components": 2,
     "component_counts": [1, 2],
-    "compared_counts": [1],
     "configurations": [[0.7, 0.0]],
-    "repeats": 1,
     "chains": 1,
     "warmup": 2,
     "draws": 4,
@@ -88,6 +92,73 @@ def tables_of(name):
     return runpy.run_path(str(file)) if file.is_file() else {}
 
 
+# the chapters that the paper has, by papermill and nothing else
+PLAIN = [
+    Path(each["file"]).name for each in parameters.contents()["parts"][0]["chapters"]
+]
+
+
+def by_papermill(name, folder, *given):
+    """What the command papermill says of a run of a notebook, whose output is ``out.ipynb``."""
+    command = (
+        sys.executable,
+        "-m",
+        "papermill",
+        str(parameters.source(name)),
+        "out.ipynb",
+    )
+    with running.own_kernel():
+        return subprocess.run(
+            [*command, *given],
+            cwd=folder,
+            env={key: it for key, it in os.environ.items() if key != "PPM_RESULTS"},
+            capture_output=True,
+            text=True,
+        )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.thorough] * (name != "poisson_contraction")
+        )
+        for name in PLAIN
+    ],
+)
+def test_plain_papermill_leaves_tables_numbers_and_the_sentences_that_do_not_hold(
+    name, tmp_path
+):
+    cells = nbformat.read(parameters.source(name), 4).cells
+    (cell,) = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
+    given = json.dumps(cell.metadata["nbmake"]["mock"])
+    done = by_papermill(name, tmp_path, "-y", given)
+    assert done.returncode == 0, done.stderr
+    told, faults = claims_of(tmp_path / "out.ipynb")
+    assert not faults and told.keys() == tables_of(name)["CLAIMS"].keys()
+    *_, last = nbformat.read(tmp_path / "out.ipynb", 4).cells
+    claims, *_, numbers = [o.data.get("text/plain", "") for o in last.outputs]
+    _, *listed = claims.splitlines()
+    # sentences, with numbers in them, and no names
+    listed = [line.removeprefix("- ") for line in listed if line.startswith("- ")]
+    assert bool(listed) == (not all(told.values())) and not {*listed} & told.keys()
+    assert not re.search(r"\{[\w:]+\}`", claims)
+    names = [*tables_of(name).get("NUMBERS", ())]
+    shown = numbers.splitlines()[1:]
+    assert all(map(str.__contains__, shown, names)) and len(shown) == len(names)
+    saved = "".join(cell.source for cell in cells).count("page.save(")
+    assert len([*tmp_path.glob("out_results/*.csv")]) == saved
+
+
+def test_plain_papermill_refuses_a_list_as_text_in_one_line(tmp_path):
+    done = by_papermill("poisson_contraction", tmp_path, "-p", "sizes", "[50, 200]")
+    assert done.returncode == 1
+    *_, shown, line = done.stderr.rstrip().splitlines()
+    assert shown.startswith("Exception encountered at")
+    assert line.startswith("TypeError: sizes must be list[int], and str was given")
+    assert "-y 'sizes: […]'" in line and not (tmp_path / "out_results").exists()
+
+
 # from the last, so that two workers do not wait for the same notebook one after the other
 @pytest.mark.parametrize("name", [*parameters.chapters()][::-1])
 def test_every_claim_can_be_computed_with_the_table_on_board(notebooks, name):
@@ -99,9 +170,11 @@ def test_every_claim_can_be_computed_with_the_table_on_board(notebooks, name):
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_a_chapter_s_text_and_its_claims_have_the_same_names(name):
     notebook, tables = nbformat.read(parameters.source(name), 4), tables_of(name)
-    marked = [claim for *_, claim in pages.take_marks(notebook)]
+    marked = [claim for *_, claim in sentences.take_marks(notebook)]
     claims, numbers = (tables.get(table, ()) for table in ("CLAIMS", "NUMBERS"))
-    pages.compare_names(name, marked, claims, pages.asked_numbers(notebook), numbers)
+    pages.compare_names(
+        name, marked, claims, sentences.asked_numbers(notebook), numbers
+    )
     *others, last = notebook.cells
     call = f'page.check_claims("{name}", globals())'
     assert last.source.endswith(call) == bool(tables)

@@ -32,7 +32,7 @@ ANSWER = ".. admonition:: Answer\n   :class: dropdown\n\n   Because.\n"
         (QUESTION, ["Predict before you read on. Why?"]),
         (ANSWER, ["Because."]),
         ("**Exercise.** Why?\n\n" + ANSWER, ["Because."]),
-        (ANSWER.replace("Answer", "The whole list"), []),
+        (ANSWER.replace("Answer", "The other limits"), []),
         # what is open stays a box of its own
         (
             QUESTION + ANSWER.replace("dropdown", "note"),

@@ -426,6 +426,26 @@ def test_a_comment_says_what_a_parameter_is_and_accepts_in_the_same_words_in_all
 
 
 @pytest.mark.parametrize("name", parameters.notebooks())
+def test_a_parameters_cell_says_how_papermill_takes_a_list_and_the_next_checks_types(
+    name,
+):
+    cells = nbformat.read(parameters.source(name), 4).cells
+    (place,) = [
+        place
+        for place, cell in enumerate(cells)
+        if "parameters" in cell.metadata.get("tags", ())
+    ]
+    kinds = parameters.described(parameters.source(name)).values()
+    lists = any(it["inferred_type_name"].startswith("list") for it in kinds)
+    told = re.findall(r"^# papermill .* -y '(.+)',", cells[place].source, re.M)
+    assert len(told) == lists
+    for example in told:
+        ((key, value),) = yaml.safe_load(example).items()
+        assert parameters.checked(name, key, value) == value
+    assert cells[place + 1].source == "page.check_parameters(globals())"
+
+
+@pytest.mark.parametrize("name", parameters.notebooks())
 def test_defaults_and_profiles_are_accepted_themselves(name):
     own = parameters.defaults(name)
     for profile in ("paper", "quick"):

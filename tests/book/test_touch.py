@@ -248,9 +248,10 @@ def test_a_broken_script_is_seen(run, expected, fault):
         ("truncate_at must be", {"truncate_at": 0}),
         ("away must be None or one of A, B", {"away": "Z"}),
         ("again must be True or False", {"again": "yes"}),
-        ("breaking must be a dict of any of counts", {"breaking": {"c": 1}}),
-        ("breaking: counts must be 8 whole numbers", {"breaking": {"counts": [1, 2]}}),
-        ("breaking: away must be", {"breaking": {"away": 7}}),
+        ("breaking: 'M' must be a dict of any of counts", {"breaking": {"M": 5}}),
+        ("breaking: 'M' must be a dict of any", {"breaking": {"M": {"c": 1}}}),
+        ("M: counts must be 8 whole numbers", {"breaking": {"M": {"counts": [1, 2]}}}),
+        ("M: away must be None or one", {"breaking": {"M": {"away": 7}}}),
     ],
 )
 def test_what_the_picture_cannot_show_is_refused_in_one_line(told, given):
@@ -267,7 +268,7 @@ def test_the_notebooks_values_reach_the_page_and_stand_there_as_a_still_picture(
         scale=0.5,
         shift=0.1,
         away="P",
-        breaking={"truncate_at": 2, "again": True},
+        breaking={"<M>": {"truncate_at": 2, "again": True}, "No M": {"again": True}},
         title="Three & no more",
     )
     (data,) = re.findall(r"<script[^>]*>(.*?)</script>", picture.data)
@@ -275,14 +276,17 @@ def test_the_notebooks_values_reach_the_page_and_stand_there_as_a_still_picture(
     assert content == picture.content and content["grid"] == [1, 20, 39]
     start = {"counts": [0, 9, 12], "away": 2, "again": False, "scale": 0.5}
     assert content["start"] == start | {"truncate_at": None}
-    assert content["breaking"] == start | {"truncate_at": 2, "again": True}
+    again = start | {"truncate_at": None, "again": True}
+    assert content["breaking"] == {"<M>": again | {"truncate_at": 2}, "No M": again}
     assert (content["shift"], content["colours"][1]) == (0.1, "#B84A00")
     options = {"scale": 0.5, "shift": 0.1, "grid": (1, 20, 39)}
     here = household.state([0, 9, 12], 2, **options)
     assert picture.state.loss == here.loss
-    assert picture.broken.left.tolist() != here.left.tolist()
+    computed_again = household.state([0, 9, 12], 2, again=True, **options)
+    assert picture.broken["No M"].loss == computed_again.loss != here.loss
     still = picture.data.partition("<script")[0]
     assert 'src="data:image/png;base64,' in still and "<b>" not in picture.data
+    assert "<M>" not in picture.data
     assert content["title"] == "Three & no more" and "Three &amp; no more" in still
     for said in household.said_of(here, content["names"], 2):
         assert said.replace("<b>", "&lt;b&gt;") in still

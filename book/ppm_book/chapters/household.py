@@ -298,9 +298,9 @@ def touch(
         As in ``state``. The reader moves c, M, and frozen or again; g and the grid stay.
     away : str, optional
         Name of the household that is away at first; by default nobody is.
-    breaking : dict, optional
-        State that the button "Show one above 2Δ" leads to: any of ``counts``, ``scale``,
-        ``truncate_at``, ``away``, ``again``. Without it there is no such button.
+    breaking : dict of dicts, optional
+        By the words of a button, the state that it leads to: any of ``counts``, ``scale``,
+        ``truncate_at``, ``away``, ``again``. By default there is no such button.
     threshold, switch : bool, default True
         Whether the reader can move M, and have the others' weights computed again.
     title : str, default "Take one household away"
@@ -311,15 +311,15 @@ def touch(
     Returns
     -------
     IPython.display.HTML
-        What a notebook cell displays. Its attributes ``state`` and ``broken`` are the states at
-        the start and of ``breaking``, ``content`` what the page has of them.
+        What a notebook cell displays. Its attribute ``state`` is the state at the start,
+        ``broken`` those of ``breaking`` by their words, ``content`` what the page has of them.
 
     Examples
     --------
     >>> from ppm_book.chapters import household
     >>> picture = household.touch(away="A")
     >>> round(float(picture.state.loss), 2), picture.broken
-    (3.87, None)
+    (3.87, {})
     """
     from IPython.display import HTML
 
@@ -335,11 +335,13 @@ def touch(
     }
     fixed = {"shift": check_number("shift", shift, at_least=-1, at_most=1)}
     start = _checked_settings(given, names)
-    broken = None
-    if breaking is not None:
-        if not {*breaking} <= {*given}:
-            raise ValueError(f"breaking must be a dict of any of {', '.join(given)}")
-        broken = _checked_settings(given | breaking, names, "breaking: ")
+    broken = {}
+    for words, other in (breaking or {}).items():
+        if not isinstance(other, dict) or not {*other} <= {*given}:
+            raise ValueError(
+                f"breaking: {words!r} must be a dict of any of {', '.join(given)}"
+            )
+        broken[words] = _checked_settings(given | other, names, f"{words}: ")
     content = {
         "title": title,
         "names": names,
@@ -364,7 +366,9 @@ def touch(
         f'<div class="moving touch">{fallback}{page.as_script(content)}</div>'
     )
     picture.content, picture.state = content, first
-    picture.broken = broken and state(**broken, **fixed, grid=grid)
+    picture.broken = {
+        words: state(**other, **fixed, grid=grid) for words, other in broken.items()
+    }
     return picture
 
 

@@ -64,14 +64,19 @@ def share(count, of):
     return measured(np.asarray(count) / of, np.sqrt(typical * (1.0 - typical) / of))
 
 
+def doubt_of(*results):
+    """Why what comes from these fits may not be trusted; empty where nothing is against them."""
+    if any(one.diagnostics.faults_besides_r_hat for one in results):
+        return "chains behind a bound stood still or diverged"
+    return "" if all(map(agrees, results)) else DISAGREE
+
+
 def bounds_of(*results):
     """Local bounds with their errors, and why these may not be trusted."""
-    found = [one.diagnostics for one in results]
-    doubt = "" if all(map(agrees, results)) else DISAGREE
-    if any(one.faults_besides_r_hat for one in found):
-        doubt = "chains behind a bound stood still or diverged"
     return measured(
-        [one.local_bound for one in results], [one.error for one in found], doubt
+        [one.local_bound for one in results],
+        [one.diagnostics.error for one in results],
+        doubt_of(*results),
     )
 
 

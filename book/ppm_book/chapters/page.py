@@ -1,29 +1,30 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
+import contextlib
 import functools
 import inspect
 import itertools
 import json
 import os
-import re
 import runpy
+import typing
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ppm_book.chapters import sentences
 from ppm_book.chapters.style import COLOURS
 from ppm_book.chapters.survey.expenditure import PAPER_QUARTER
 
 VALUES_FILE = "values.json"
 # a module for each chapter that claims something
 CLAIMS = Path(__file__).with_name("claims")
-# stands behind the words that a claim holds; at the begin of a line Jupyter would show what follows
-# as it is
-CLAIM_MARK = re.compile(r"(?<=\S)[ \t]*<!--\s*claim\b:?\s*(.*?)\s*-->", re.S)
 # kind of output that brings claims to the builder
 CLAIMS_TYPE = "application/vnd.ppm.claims+json"
+# what is said of sentences that do not hold, and of those that a run cannot tell
+UNTRUE = {False: "Not in this run, or not surely", None: "This run cannot tell"}
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
     "drawn": "data drawn by the study itself",
@@ -40,8 +41,9 @@ _LONG, _SHORT = 40, 12
 def save(table, name):
     """Write a result table as CSV into the folder of the run, if there is one.
 
-    Without the environment variable ``PPM_RESULTS``, which names that folder, nothing is written:
-    somebody is reading along in the notebook.
+    The environment variable ``PPM_RESULTS`` names that folder. Without it, the command
+    ``papermill chapter.ipynb out.ipynb`` has its tables in ``out_results`` beside ``out.ipynb``, which
+    only their owner can open. Elsewhere nothing is written: somebody is reading along in Jupyter.
 
     Parameters
     ----------
@@ -96,25 +98,25 @@ def save_values(values, *, data):
 
 
 class _Claims(dict):
-    """Names of claims, and whether each holds in this run; None: it cannot tell."""
+    """Names of claims, and whether each holds in this run; None: it cannot tell.
+
+    ``words`` are their sentences, of those that are known.
+    """
+
+    def __init__(self, told, words):
+        super().__init__(told)
+        self.words = words
 
     def __repr__(self):
-        told = {
-            True: "Holds",
-            False: "Not in this run",
-            None: "Cannot be told in this run",
-        }
-        holding = sum(holds is True for holds in self.values())
-        return "\n".join(
-            [
-                f"{holding} of {len(self)} claims of the text hold in this run.",
-                *(
-                    f"{told[holds]}: {words}"
-                    for words, holds in self.items()
-                    if not holds
-                ),
-            ]
-        )
+        lines = [
+            f"{sum(map(bool, self.values()))} of {len(self)} claims of the text hold in this run."
+        ]
+        for holds, heading in UNTRUE.items():
+            words = [self.words.get(name, name) for name in self if self[name] is holds]
+            # a sentence may claim two things
+            listed = [f"- {each}" for each in dict.fromkeys(words)]
+            lines += [f"{heading}:", *listed] if listed else []
+        return "\n".join(lines)
 
     def _repr_mimebundle_(self, **_):
         return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
@@ -131,7 +133,8 @@ def check_claims(chapter, names):
 
     At the book's own settings a condition that fails, or that cannot be computed, stops the build.
     In a run with other parameters the page says at its top which sentences do not hold, and marks
-    each of them. No condition ends a run: if one raises an error or warns, as the maximum of no
+    each of them. Without a page, as after plain papermill, this cell's output has these sentences, and
+    a table of the numbers. No condition ends a run: if one raises an error or warns, as the maximum of no
     records does, the run cannot tell. A number that cannot be computed becomes a dash.
 
     Parameters
@@ -150,7 +153,8 @@ def check_claims(chapter, names):
     >>> from ppm_book.chapters import page
     >>> page.check_claims("eight_households", globals())  # doctest: +SKIP
     27 of 28 claims of the text hold in this run.
-    Not in this run: f-is-ordinary
+    Not in this run, or not surely:
+    - To the fit F is an ordinary household.
     """
     from IPython.display import display
 
@@ -182,11 +186,87 @@ def check_claims(chapter, names):
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}")
 
-    claims = module["CLAIMS"].items()
-    display(_Claims((name, tried(name, holds, bool)) for name, holds in claims))
-    for name, number in module.get("NUMBERS", {}).items():
-        if text := tried(name, number, str):
+    told = {name: tried(name, holds, bool) for name, holds in module["CLAIMS"].items()}
+    numbers = {
+        name: tried(name, number, str)
+        for name, number in module.get("NUMBERS", {}).items()
+    }
+    display(_Claims(told, _sentences(chapter, numbers)))
+    for name, text in numbers.items():
+        if text:
             glue(name, text)
+    if numbers:
+        shown = pd.DataFrame(
+            {"number in the text": numbers.keys(), "here": numbers.values()}
+        )
+        shown = shown.fillna("–")
+        bundle = {
+            "text/plain": shown.to_string(index=False),
+            "text/html": shown.to_html(index=False),
+        }
+        display(bundle, raw=True)
+
+
+def _sentences(chapter, numbers):
+    """The sentence of each claim of a chapter, with the numbers of this run, if it has the source."""
+    from ppm_book.chapters import running
+
+    file = running.ROOT / "notebooks" / f"{chapter}.ipynb"
+    return sentences.of_claims(file, numbers) if file.is_file() else {}
+
+
+class _Refused(TypeError):
+    """A parameter of another type, told in one line."""
+
+    def _render_traceback_(self):
+        return [f"TypeError: {self}"]
+
+
+def check_parameters(names):
+    """Refuse a parameter that is not of the type which the parameters cell gives it.
+
+    papermill passes on what it is given: a list that is given by ``-p`` comes as text, whose letters
+    a chapter would take for its numbers. (``ppm run`` checks the range too, before it starts.)
+
+    Parameters
+    ----------
+    names : dict of str to object
+        What the notebook defines: ``globals()``. The cell after its parameters calls this.
+
+    Raises
+    ------
+    TypeError
+        If one is of another type.
+
+    Examples
+    --------
+    >>> from ppm_book.chapters import page
+    >>> cell = {"__annotations__": {"sizes": list[int]}}
+    >>> page.check_parameters(cell | {"sizes": [50, 200]})
+    >>> try:
+    ...     page.check_parameters(cell | {"sizes": "[50, 200]"})
+    ... except TypeError as error:
+    ...     print(error)
+    sizes must be list[int], and str was given; papermill takes a list by -y 'sizes: […]'
+    """
+    for name, kind in names.get("__annotations__", {}).items():
+        if not _is(names[name], kind):
+            wanted = kind.__name__ if isinstance(kind, type) else kind
+            told = (
+                f"{name} must be {wanted}, and {type(names[name]).__name__} was given"
+            )
+            if typing.get_origin(kind) is list:
+                told += f"; papermill takes a list by -y '{name}: […]'"
+            raise _Refused(told)
+
+
+def _is(value, kind):
+    """Whether a value is of a type such as int or list[float]; a whole number is a float."""
+    if typing.get_origin(kind) is list:
+        (inner,) = typing.get_args(kind)
+        return isinstance(value, list) and all(_is(each, inner) for each in value)
+    accepted = (int, float) if kind is float else kind
+    return isinstance(value, accepted) and not isinstance(value, bool)
 
 
 def surely_less(one, other):
@@ -275,8 +355,28 @@ def data_kind(data):
 
 def _save(name, text):
     """Write a file into the folder of the run, if there is one."""
-    if folder := os.environ.get("PPM_RESULTS"):
+    folder = os.environ.get("PPM_RESULTS") or _beside_papermill()
+    if folder:
+        Path(folder).mkdir(mode=0o700, exist_ok=True)
         Path(folder, name).write_text(text, "utf-8")
+
+
+def _beside_papermill():
+    """Folder of the tables, if the command papermill started this process; else None.
+
+    papermill tells a notebook nothing of where it writes. Its command line does.
+    """
+    import psutil
+
+    # it may have ended, or be another user's
+    with contextlib.suppress(psutil.Error, AttributeError):
+        command = psutil.Process().parent()
+        words = command.cmdline()
+        notebooks = [word for word in words if word.endswith(".ipynb")]
+        if "papermill" in [Path(word).name for word in words] and len(notebooks) == 2:
+            out = Path(command.cwd(), notebooks[1])
+            return out.with_name(f"{out.stem}_results") if out.parent.is_dir() else None
+    return None
 
 
 def table(table, caption, *, digits=2):

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 
 from ppm_book.chapters.style import COLOURS, NARROW_TYPE
 
-__all__ = ["panels", "legend", "interval", "violins", "log_axis"]
+__all__ = ["panels", "by_arviz", "legend", "interval", "violins", "log_axis"]
 
 MARKERS = dict(
     Unweighted="s",
@@ -128,6 +128,38 @@ def panels(number=1, columns=1, *, size, **options):
     for lowest in axes[number - columns : number]:
         lowest.tick_params(labelbottom=True)
     return figure, axes[:number]
+
+
+def by_arviz(plot, posterior, *, size, **options):
+    """Let ArviZ draw a figure of the book.
+
+    Parameters
+    ----------
+    plot : callable
+        Such as ``arviz.plot_rank``.
+    posterior : xarray.DataTree
+    size : (float, float)
+        Width and height of the whole figure in inches.
+    **options
+        Passed to ``plot``.
+
+    Examples
+    --------
+    >>> import arviz as az, numpy as np
+    >>> from ppm_book.chapters import plots
+    >>> values = np.random.default_rng(1).normal(size=(2, 50))
+    >>> posterior = az.from_dict({"posterior": {"mean": values}})
+    >>> figure = plots.by_arviz(az.plot_rank, posterior, size=(3, 3))
+    >>> len(figure.axes)
+    1
+    """
+    from matplotlib import pyplot
+
+    kind = {"FigureClass": _Shown, "layout": "constrained", "figsize": size}
+    drawn = plot(posterior, backend="matplotlib", figure_kwargs=kind, **options)
+    figure = drawn.viz["figure"].item()
+    pyplot.close(figure)  # Jupyter would show it twice
+    return figure
 
 
 def legend(figure, columns=2):

@@ -11,7 +11,6 @@ import re
 import shutil
 import sys
 import tarfile
-import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -28,8 +27,10 @@ from ppm_book.tools.plain import Words
 ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"
 FIRST_CELL = """\
-Run the first two cells. Then put your answer in the place of three dots, run that cell, and run the
-check below it: it says whether the answer is right or, if not, in what respect it is wrong."""
+Run the first two cells. The first one is folded: it carries the data, the checks and the library, so
+that this file is all you need. You may run it again whenever you like. Then put your answer in the
+place of three dots, run that cell, and run the check below it: it says whether the answer is right
+or, if not, in what respect it is wrong."""
 DO = "do this one"
 # edition -> files beside the notebooks that it must not have
 WITHOUT = {
@@ -97,12 +98,9 @@ def stage_downloads(root, folder):
 def unpacking(root, name):
     """A cell that makes the checks of a chapter and the library ready; notebooks fold it."""
     checks = [Path(root, FOLDER, "checks", f"{each}.py") for each in ("__init__", name)]
-    packed = {
-        "checks": _packed(checks, Path(root, FOLDER)),
-        "library": _library(),
-        "audits": _audits(),
-    }
-    source = template("unpack").render(packed=packed)
+    packed = [_packed(checks, Path(root, FOLDER)), _library(), _audits()]
+    # on one line, so that a program that does not fold the cell shows little of it
+    source = template("unpack").render(packed=" ".join(packed))
     # folded in JupyterLab, and in Colab
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return nbformat.v4.new_code_cell(source, id="unpack", metadata=folded)
@@ -132,8 +130,7 @@ def _packed(files, place):
             about = tarfile.TarInfo(file.relative_to(place).as_posix())
             about.size = len(content)
             archive.addfile(about, io.BytesIO(content))
-    text = base64.b64encode(lzma.compress(buffer.getvalue(), preset=9)).decode()
-    return "\n".join(textwrap.wrap(text, 120))
+    return base64.b64encode(lzma.compress(buffer.getvalue(), preset=9)).decode()
 
 
 def draws_data(root, name):

@@ -87,7 +87,7 @@ def judge(row, chapter):
     tuple
         Verdict, why, and our numbers in words, a list for each value. *Reproduced*
         if every comparison holds by two standard errors, *not reproduced* if one fails by as many,
-        *open* otherwise.
+        *open* otherwise, and wherever the errors may not be trusted.
 
     Raises
     ------
@@ -149,6 +149,8 @@ def _compared(row, entries, found):
     else:
         fails |= equal
     doubts = _doubts(row, entries)
+    if any(doubts) and "by_construction" not in row:
+        return "open", joined("undecided, whatever the numbers say", *doubts)
 
     def by(words, amount, at):
         which = f" (comparison {at + 1} of {margin.size})" if margin.size > 1 else ""

@@ -1,7 +1,6 @@
 """What Jupyter Book is to see, and the pages that it makes of it."""
 
 import base64
-import itertools
 import json
 import re
 import shutil
@@ -17,7 +16,14 @@ from jinja2 import Template
 
 import ppm
 from ppm_book.chapters import running
-from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE
+from ppm_book.chapters.page import CLAIMS_TYPE, UNTRUE
+from ppm_book.chapters.sentences import (
+    NUMBER,
+    asked_numbers,
+    sentence,
+    take_marks,
+    texts_of,
+)
 from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import classroom, exercises, ledger, paper_items, parameters
 from ppm_book.tools.plain import Words
@@ -39,16 +45,9 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBASc
 # stands behind words that the run contradicts, or about which it cannot tell
 MARK = '<sup class="not-here" id="not-here-{}" title="{}">{}</sup>'
 MARKS = {
-    False: ("not in this run, or not surely", "\N{BALLOT X}"),
-    None: ("this run cannot tell", "?"),
+    False: (UNTRUE[False].lower(), "\N{BALLOT X}"),
+    None: (UNTRUE[None].lower(), "?"),
 }
-# where a paragraph or an entry of a list begins or ends, and where a sentence ends
-EDGE = re.compile(
-    r"\A|\n\s*\n|^ *(?:[-*]|\d+\.) |^(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z", re.M
-)
-END = re.compile(r"\A|(?<=[.!?])[*_”)]*\s+|\Z")
-# a number that the text has from a cell
-NUMBER = re.compile(r"\{glue:text\}`([^`]+)`")
 
 
 class Failed(Exception):
@@ -197,37 +196,6 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     (folder / "notebooks" / executed.name).write_text(text, "utf-8")
 
 
-def texts_of(notebook):
-    """Prose and captions of a chapter, in reading order: what holds each, and its key there."""
-    for cell in notebook.cells:
-        figure = cell.metadata.get("mystnb", {}).get("figure", {})
-        if cell.cell_type == "markdown":
-            yield cell, "source"
-        if "caption" in figure:
-            yield figure, "caption"
-
-
-def take_marks(notebook):
-    """Take the marks of claims out of a chapter's text: place of the text, of the mark, and name."""
-    marks = []
-    for place, (owner, key) in enumerate(texts_of(notebook)):
-        # names of claims stand between the pieces
-        pieces = CLAIM_MARK.split(owner[key])
-        ends = itertools.accumulate(map(len, pieces[::2]))
-        marks += [(place, *mark) for mark in zip(ends, pieces[1::2], strict=False)]
-        owner[key] = "".join(pieces[::2])
-    return marks
-
-
-def asked_numbers(notebook):
-    """Names of the numbers that a chapter's text has from a cell."""
-    return {
-        number
-        for owner, key in texts_of(notebook)
-        for number in NUMBER.findall(owner[key])
-    }
-
-
 def compare_names(name, marked, claims, asked, numbers):
     """Refuse names that only a chapter's text or only its claims have.
 
@@ -294,26 +262,6 @@ def _check_claims(notebook, name, own_run):
         owner[key] = NUMBER.sub(
             lambda role: role[0] if role[1] in given else "–", owner[key]
         )
-
-
-def sentence(text, end):
-    """The sentence that a mark stands in or behind, or the table's cell with the head of its row."""
-    start = len(text[:end].rstrip(" \t*_”)")) - 1
-    line = text.rfind("\n", 0, start) + 1
-    if text.startswith("|", line):
-        cells = text[line:].partition("\n")[0].strip("|").split("|")
-        place = text.count("|", line, start) - 1
-        return ": ".join(
-            dict.fromkeys(cell.strip() for cell in (cells[0], cells[place]))
-        )
-    for border in EDGE, END:
-        # what lies between the last border before the place and the next one behind it
-        begin = max(each.end() for each in border.finditer(text) if each.end() <= start)
-        end = min(
-            each.start() for each in border.finditer(text) if each.start() > start
-        )
-        text, start = text[begin:end], start - begin
-    return " ".join(text.split())
 
 
 def _check_figure(name, cell, folder):

@@ -13,7 +13,7 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 from pybtex.richtext import Text
 
-from ppm_book.chapters.page import CLAIM_MARK
+from ppm_book.chapters.sentences import CLAIM_MARK
 from ppm_book.tools import exercises
 
 # a directive: its fence, kind, argument, options and body

@@ -16,6 +16,7 @@ def given():
     data, draws, study = np.random.SeedSequence(SEED).spawn(3)
     g = SimpleNamespace(count=130, M=3.5, epsilon=7.15, databases=400, factor=1.02)
     g.shape, g.rate = 20.0, 0.2
+    g.threshold = 5.0
     # for paper
     g.six_bounds, g.low_M, g.small_mean = [4.0, 5.0, 6.0, 8.0, 10.0, 12.0], 4.2, 25.0
     g.counts = np.random.default_rng(data).poisson(100, 400)
@@ -94,6 +95,55 @@ def extreme_draws(g):
             ).max(),
         },
         "Only the smallest and the largest draw matter.",
+    )
+
+
+@exercise("three bounds in nats: [local, at the limit, global]")
+def three_bounds(g):
+    counts, ends = np.arange(301), np.array([95.0, 105.0])
+    kept = counts[np.abs(stats.poisson.logpmf(counts, 100)) <= g.threshold]
+    seen = np.intersect1d(kept, g.counts)
+
+    def bound(counts, mu):
+        return np.abs(stats.poisson.logpmf(counts, np.reshape(mu, (-1, 1)))).max()
+
+    local, limit, public = (
+        bound(seen, g.mu_draws),
+        bound(kept, 100.0),
+        bound(kept, ends),
+    )
+    return (
+        [local, limit, public],
+        {
+            "The first looks at every count of the database. Which of them have the weight 0?": [
+                bound(g.counts, g.mu_draws),
+                limit,
+                public,
+            ],
+            "The second looks at one μ only. Which one is the limit?": [
+                local,
+                bound(kept, g.mu_draws),
+                public,
+            ],
+            "The threshold is a limit for the second, but is there a count that reaches it?": [
+                local,
+                g.threshold,
+                public,
+            ],
+            "The third does not look at the draws. Over which μ is it taken?": [
+                local,
+                limit,
+                bound(kept, g.mu_draws),
+            ],
+            "Both ends of the interval count in the third.": [
+                local,
+                limit,
+                min(bound(kept, end) for end in ends),
+            ],
+            "The first two are in each other's place.": [limit, local, public],
+        },
+        "Local: its records, its draws. At the limit: every kept count, one μ. Global: every kept "
+        "count, every μ.",
     )
 
 

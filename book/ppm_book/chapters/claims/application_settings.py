@@ -2,110 +2,171 @@
 
 import numpy as np
 
-import ppm
 from ppm_book.chapters.page import surely_less
 
-TAIL, ONE, TEN = "90th percentile", "K = 1, log", "K = 10, log"
+TAIL = "90th percentile"
+THOUSANDS = "asinh of thousands"
+TEN_THOUSANDS = "asinh of ten thousands"
 
 
-def first(nearest):
-    return nearest.iloc[0]
+def of_model(models):
+    def of_model(scale, k):
+        """Row of a model, if this run has it."""
+        return models.loc[scale, k] if (scale, k) in models.index else None
+
+    return of_model
 
 
-def second(nearest):
-    return nearest.iloc[min(1, len(nearest) - 1)]
+def misses(of_model):
+    def misses(point, scale, k):
+        """Whether a model misses a point of the criterion; None if this run cannot tell."""
+        row = of_model(scale, k)
+        return None if row is None else point in row["misses"]
+
+    return misses
 
 
-def unsure(study):
-    return sum(
-        int((~(np.array(one["R-hat"]) <= ppm.chains.R_HAT_LIMIT)).sum())
-        for one in study
-    )
+def too_high(of_model, misses):
+    def too_high(scale, k):
+        """Whether the tail does not fit because the mean is more than a tenth too high."""
+        missed = misses("3", scale, k)
+        return missed and bool(of_model(scale, k)["mean (%)"] > 10)
+
+    return too_high
 
 
-def one(labels):
-    """The text speaks of one component: without it a run cannot tell."""
-    return ONE in labels or None
+def mean_of(of_model):
+    def mean_of(scale, k):
+        """How far the mean of Unweighted is off, in per cent; empty if this run cannot tell."""
+        row = of_model(scale, k)
+        return "" if row is None else f"{row['mean (%)']:.0f}"
+
+    return mean_of
 
 
-def ten(labels):
-    """As of ten."""
-    return TEN in labels or None
+def of_verdicts(verdicts):
+    def of_verdicts(model, *statistics):
+        """Rows of a model, if this run has compared it."""
+        models = verdicts.index.get_level_values("model")
+        here = verdicts[models == model]
+        return here.loc[[*(statistics or ("mean", TAIL))]] if len(here) else None
+
+    return of_verdicts
 
 
-def where_sure(labels, comparisons):
-    def where_sure(statistic, label, who):
-        """Whether one is closer in some runs, and the other in none."""
-        if label not in labels:
-            return None  # this run cannot tell
-        sums = comparisons.loc[
-            (statistic, label), ["DPweighted closer", "EMweighted closer"]
-        ].sum()
-        return sums.pop(f"{who} closer") > 0 and not sums.any()
+def throughout(of_verdicts):
+    def throughout(model, who, *statistics):
+        """Whether one mechanism is surely closer at both settings."""
+        rows = of_verdicts(model, *statistics)
+        return None if rows is None else (rows["closer"] == who).all()
 
-    return where_sure
+    return throughout
 
 
-def leads(labels, comparisons, repeats, pairs):
-    def leads(statistic, label, who):
-        """Whether one is closer in more than half of the runs, and the other in none."""
-        if label not in labels:
-            return None  # this run cannot tell
-        dp, em = comparisons.loc[
-            (statistic, label), ["DPweighted closer", "EMweighted closer"]
-        ].sum()
-        ahead, behind = (dp, em) if who == "DPweighted" else (em, dp)
-        return 2 * ahead > repeats * len(pairs) and not behind
+def repairs(of_verdicts):
+    def repairs(model):
+        """Whether DPweighted is closer at the 90th percentile than with nothing protected."""
+        rows = of_verdicts(model, TAIL)
+        return None if rows is None else (rows["DPweighted"] < rows["Unweighted"]).all()
 
-    return leads
+    return repairs
 
 
-def near(fits):
-    """How far Δ of EMweighted is from that of DPweighted, in per cent."""
-    near = fits["local bound"].unstack("mechanism")
-    return 100 * (near["EMweighted"] / near["DPweighted"] - 1).abs()
+def off(repaired):
+    return repaired["90th percentile"]
 
 
-def tails(moved):
-    return moved.loc["90th percentile"]
+def single_log(order):
+    """The text speaks of one component and the log."""
+    return order[0] == ("log", 1) or None
 
 
-def shift(tails):
-    return tails.sub(tails["Unweighted"], axis=0)
+def reach(of_verdicts):
+    """How far the difference at the 90th percentile may go with the chapter's model."""
+    rows = of_verdicts(f"{THOUSANDS}, K = 2", TAIL)
+    return None if rows is None else (rows["difference"].abs() + rows["±"]).max()
+
+
+def gap(of_verdicts):
+    def gap(model, place):
+        """The difference at the 90th percentile, with two standard errors, in words."""
+        if (rows := of_verdicts(model, TAIL)) is None:
+            return ""
+        row = rows.iloc[place]
+        return f"{row['difference']:.1f} ± {row['±']:.1f}".replace("-", "−")
+
+    return gap
+
+
+def bounds_at(priors, *scales):
+    """Δ at some scales of the prior, with standard errors."""
+    return [(priors.loc[scale, "Δ"], priors.loc[scale, "±"] / 2) for scale in scales]
+
+
+def growth(by_draws):
+    """From the fewest draws to all of them, in per cent."""
+    return 100 * (by_draws.iloc[-1] / by_draws.iloc[0] - 1)
 
 
 CLAIMS = {
-    "two-with-asinh": lambda nearest, component_counts: (
-        nearest.index[0] == ("asinh", 2) if 2 in component_counts else None
+    "log-one-misfits": lambda too_high: too_high("log", 1),
+    "log-two-misfits": lambda too_high: too_high("log", 2),
+    "one-thousands-nearest": lambda models: (
+        models["off the paper's"].idxmin() == (THOUSANDS, 1)
     ),
-    "no-other-as-near": lambda first, second: surely_less(
-        first[["distance", "error"]], second[["distance", "error"]]
+    "mean-everywhere": lambda verdicts: (
+        (verdicts.xs("mean")["closer"] == "DPweighted").all()
+        if "mean" in verdicts.index
+        else None
     ),
-    "one-component": lambda one, leads, shown: (
-        one and all(leads(name, ONE, "DPweighted") for name in shown)
+    "chapter-undecided": lambda throughout: throughout(f"{THOUSANDS}, K = 2", "", TAIL),
+    "chapter-within-two": lambda reach: reach and reach < 2,
+    "ten-thousands-first": lambda of_verdicts: (
+        rows["closer"].iloc[0] == "DPweighted"
+        if (rows := of_verdicts(f"{TEN_THOUSANDS}, K = 1", TAIL)) is not None
+        else None
     ),
-    "ten-for-percentiles": lambda ten, leads: (
-        ten
-        and all(leads(name, TEN, "EMweighted") for name in (TAIL, "10th percentile"))
+    "one-component": lambda throughout: throughout("log, K = 1", "DPweighted"),
+    "one-component-thousands": lambda throughout: throughout(
+        f"{THOUSANDS}, K = 1", "DPweighted"
     ),
-    "ten-for-the-mean": lambda where_sure: where_sure("mean", TEN, "DPweighted"),
-    "em-in-no-run": lambda comparisons: (
-        not comparisons.loc["mean", "EMweighted closer"].sum()
+    "closer-than-unprotected": lambda repairs: (
+        repairs("log, K = 1") and repairs(f"{THOUSANDS}, K = 1")
     ),
-    "shuffled-stays": lambda shift: (shift["Shuffled"].abs() < 3).all(),
-    "trimmed-repairs": lambda one, tails: (
-        one
-        and tails.loc[ONE, "Trimmed"]
-        < tails.loc[ONE, "DPweighted"]
-        < tails.loc[ONE, "Unweighted"] - 5
+    "log-three-disagrees": lambda misses: misses("1", "log", 3),
+    "thousands-one-misfits": lambda too_high: too_high(THOUSANDS, 1),
+    "thousands-two-passes": lambda misses: misses("none", THOUSANDS, 2),
+    "ten-thousands-passes": lambda misses: misses("none", TEN_THOUSANDS, 1),
+    "ten-disagrees": lambda misses: misses("1", "log", 10),
+    "largest-is-nearest": lambda models: (
+        models["Unweighted"].idxmax()
+        == np.log(models["Unweighted"] / 78.7).abs().idxmin()
+    ),
+    "prior-decides": lambda priors: surely_less(*bounds_at(priors, 1.0, 10.0)),
+    "one-of-its-kind": lambda priors: priors.loc[10.0, "the only one of its kind"],
+    "shuffled-stays": lambda single_log, off: (
+        single_log and abs(off["Shuffled"] - off["Unweighted"]) < 3
+    ),
+    "trimmed-repairs": lambda single_log, off: (
+        single_log
+        and off["Trimmed"] < off["DPweighted"] < off["Unweighted"] - 5
+        and abs(off["Trimmed"]) < abs(off["DPweighted"])
     ),
 }
 NUMBERS = {
-    "factor": lambda first: f"{first['factor']:.1f}",
-    "unsure": lambda unsure, study: f"{unsure} of {7 * len(study)}",
-    "smallest Δ": lambda bounds: f"{bounds['Unweighted'].min():.0f}",
-    "largest Δ": lambda bounds: f"{bounds['Unweighted'].max():.0f}",
-    "met": lambda near: (
-        f"{(near <= 100 * ppm.OneWeight.tolerance).sum()} of {len(near)}"
-    ),
+    "log one": lambda mean_of: mean_of("log", 1),
+    "log two": lambda mean_of: mean_of("log", 2),
+    "usual prior": lambda priors: f"{priors.loc[1.0, 'Δ']:.1f}",
+    "others": lambda priors: f"{priors.loc[10.0, 'largest bound of the others']:.1f}",
+    "wide prior": lambda priors: f"{priors.loc[10.0, 'Δ']:.1f}",
+    "income of one": lambda priors: f"{priors.loc[10.0, 'from an income of']:,.0f}",
+    "fewest draws": lambda by_draws: by_draws.index[0],
+    "all draws": lambda by_draws: by_draws.index[-1],
+    "growth of Unweighted": lambda growth: f"{growth['Unweighted']:.0f}",
+    "growth of DPweighted": lambda growth: f"{growth['DPweighted']:.0f}",
+    "chapter first": lambda gap: gap(f"{THOUSANDS}, K = 2", 0),
+    "chapter last": lambda gap: gap(f"{THOUSANDS}, K = 2", -1),
+    "ten thousands last": lambda gap: gap(f"{TEN_THOUSANDS}, K = 1", -1),
+    "smallest Δ": lambda models: f"{models['Unweighted'].min():.0f}",
+    "largest Δ": lambda models: f"{models['Unweighted'].max():.0f}",
 }

@@ -3,29 +3,16 @@
 import numpy as np
 
 import ppm
-from ppm_book.chapters import application, ledger_values
+from ppm_book.chapters import agreement, ledger_values
 from ppm_book.chapters.page import surely_less
 
 
-def ten(components):
-    """The text speaks of ten components: with others a run cannot tell."""
-    return components == 10 or None
+def trusted(*fits):
+    """Whether the chains of these fits agree, by both R-hats; without that nothing is sure."""
+    return all(map(agreement.agrees, fits))
 
 
 # ------------------------------------------------------------------------------------- the data
-
-
-def up(data, income):
-    """The largest income, as so many middle ones."""
-    return data.income_range[1] / np.median(income)
-
-
-def down(income, income_floor):
-    """The middle one, as so many of the smallest."""
-    return np.median(income) / max(income_floor, income.min())
-
-
-# ----------------------------------------------------------------------- one regression by hand
 
 
 def deviations(response, predictors, f):
@@ -34,88 +21,146 @@ def deviations(response, predictors, f):
     return abs(off[f.argmax()]) / off.std()
 
 
-def pairs_of_bounds(by_hand, of_one):
-    """Δ by hand and by the library, each with its Monte Carlo error."""
+# ----------------------------------------------------------------------- one regression by hand
 
-    def with_error(terms):
-        found = ppm.chains.bound_diagnostics(terms.T[None], np.ones(len(terms)))
-        return np.abs(terms).max(), found.error
 
+def by_hand_over_library(hand, of_one):
+    """Δ of one regression by hand, as so many of the library's, at every setting."""
+    fits = [fit for rule, fit in of_one.items() if rule != ppm.Unweighted()]
     return [
-        (
-            with_error(terms),
-            (of_one[who].result.local_bound, of_one[who].result.diagnostics.error),
-        )
-        for who, terms in by_hand.items()
+        bounds.max() / fit.local_bound
+        for (bounds, _), fit in zip(hand.values(), fits, strict=True)
     ]
 
 
 # ---------------------------------------------------------------------- bounds at every setting
 
 
-def largest(unweighted):
-    """Bounds under Unweighted, by number of components."""
-    return {k: found.result.record_bounds for k, found in unweighted.items()}
+def weighted(fits):
+    return [dp for dp, _ in fits.values()]
 
 
-def off(fits):
+def scalar(fits):
+    return [em for _, em in fits.values()]
+
+
+def mixtures(four, fits):
+    """All fits of all units with the chapter's number of components, each once."""
+    others = [four["Unweighted"], four["Countweighted"]]
+    return others + [fit for pair in fits.values() for fit in pair]
+
+
+def read(fit):
+    return fit.local_bound, fit.diagnostics.error
+
+
+def off(weighted, scalar):
     """How far EMweighted is off the bound that it aims at, at every setting."""
-    pairs = np.array(
-        [[found.result.local_bound for found in pair] for pair in fits.values()]
-    )
-    return np.abs(ledger_values.over(pairs[:, 1], pairs[:, 0]) - 1)
+    above, below = ([fit.local_bound for fit in some] for some in (scalar, weighted))
+    return np.abs(ledger_values.over(above, below) - 1)
 
 
-def ends(fits, counts, settings):
-    """DPweighted at the first and at the last setting, by number of components."""
-    return {
-        k: [fits[k, setting][0].result for setting in (settings[0], settings[-1])]
-        for k in counts
-    }
+def fall(weighted):
+    """In per cent, from the first setting to the last."""
+    return 100 * (1 - weighted[-1].local_bound / weighted[0].local_bound)
 
 
-def drops(ends):
-    return {
-        k: np.subtract(*(one.local_bound for one in both)) for k, both in ends.items()
-    }
-
-
-def falls(drops, ends):
-    """In per cent."""
-    return {
-        k: 100 * ledger_values.over(drop, ends[k][0].local_bound)
-        for k, drop in drops.items()
-    }
-
-
-def sure_falls(drops, ends):
+def rises(weighted, fits):
+    """The steps, from one setting to the next, at which Δ surely rises."""
+    settings = list(fits)
     return [
-        surely_less(
-            *[(one.local_bound, one.diagnostics.error) for one in ends[k][::-1]]
-        )
-        for k in drops
+        (settings[at], settings[at + 1])
+        for at in range(len(settings) - 1)
+        if surely_less(read(weighted[at]), read(weighted[at + 1]))
     ]
 
 
-def poor(bounds_table):
-    return np.count_nonzero(~(bounds_table["R-hat"] <= ppm.chains.R_HAT_LIMIT))
-
-
-def more_weight(fits):
-    return all(
-        a.result.weights.mean() > b.result.weights.mean() for a, b in fits.values()
+def weights_of(weighted, scalar):
+    """How many times the average weight of EMweighted DPweighted keeps."""
+    return np.divide(
+        *([fit.weights.mean() for fit in some] for some in (weighted, scalar))
     )
 
 
 # -------------------------------------------------------------------------------------- utility
 
 
-def off_by(misses, tail):
-    def off_by(synthetic):
-        """Errors of the percentile, in per cent."""
-        return misses(tail, synthetic)
+def closer(errors, four):
+    def closer(name, one, other):
+        """Whether a typical database of one synthesizer is surely closer than one of another."""
+        sure = surely_less(errors[name, one], errors[name, other])
+        return sure and trusted(four[one], four[other])
 
-    return off_by
+    return closer
+
+
+def difference(one, other):
+    """A difference of two numbers, each with its standard error, less and more two of its own."""
+    error = 2.0 * np.hypot(one[1], other[1])
+    return one[0] - other[0] - error, one[0] - other[0] + error
+
+
+def interval(low, high):
+    return f"{low:.1f} to {high:.1f}".replace("-", "−")
+
+
+def sure(away, fits):
+    """Where one of the two is surely closer: +1 DPweighted, −1 EMweighted, 0 neither."""
+    agreed = np.array([trusted(dp, em) for dp, em in fits.values()])
+
+    def sure(name):
+        own = away.xs(name, level="statistic")
+        dp, em = (
+            (own["error (%)"][who].to_numpy(), own["±"][who].to_numpy())
+            for who in ("DPweighted", "EMweighted")
+        )
+        return agreed * (surely_less(dp, em) * 1 - surely_less(em, dp) * 1)
+
+    return sure
+
+
+def at_last(away):
+    """Typical errors of the mean at the last setting, EMweighted's and DPweighted's."""
+    own = away.xs("mean", level="statistic").iloc[-1]
+    return [
+        (own["error (%)", who], own["±", who]) for who in ("EMweighted", "DPweighted")
+    ]
+
+
+def on_average(away, tail):
+    """How much further off EMweighted is, averaged over the settings, with its error."""
+    own = away.xs(tail, level="statistic")
+    sizes, errors = own["error (%)"], own["±"]
+    error = np.sqrt((errors**2).sum(axis=None)) / len(own)
+    return difference(
+        (sizes["EMweighted"].mean(), error), (sizes["DPweighted"].mean(), 0)
+    )
+
+
+def of_tail(away, tail):
+    return away.xs(tail, level="statistic")
+
+
+def widens(of_tail):
+    """Whether EMweighted scatters more at every setting."""
+    scatter = of_tail["scatter"]
+    return (scatter["EMweighted"] > scatter["DPweighted"]).all()
+
+
+def left_out(of_data, of_drawn):
+    """Databases more than 30 per cent off, by synthesizer and statistic."""
+    found = []
+    for name, of in of_drawn.items():
+        middle = np.median(of_data[name])
+        for who, values in of.items():
+            if many := np.count_nonzero(np.abs(values / middle - 1) >= 0.3):
+                found.append(f"{many} of {who} for the {name}")
+    return found
+
+
+def wildest(incomes):
+    means = incomes["Countweighted"].mean(axis=1) / 1000
+    return means[np.abs(means - np.median(means)).argmax()]
 
 
 def apart(typical, ALONE, compared):
@@ -125,120 +170,18 @@ def apart(typical, ALONE, compared):
     )
 
 
-def wild(errors, ALONE):
-    return errors[ALONE]["mean"].quantile(0.9)
-
-
-def tame(errors):
-    return errors["Unweighted"]["mean"].quantile(0.9)
-
-
-def alike(typical):
-    """Whether the two surely differ by less than a point."""
-    both = typical["mean", "DPweighted"], typical["mean", "Unweighted"]
-    return all(
-        surely_less(one, (two[0] + 1, two[1])) for one, two in (both, both[::-1])
+def groups_gain(groups, typical, ALONE, apart, four, published):
+    return (
+        trusted(four["Unweighted"], published)
+        and surely_less(typical[groups, "Unweighted"], typical[groups, ALONE])
+        and typical[groups, ALONE][0] - typical[groups, "Unweighted"][0] > 2 * apart
     )
 
 
-def of_tail(closer, tail):
-    return closer(tail, "EMweighted", "DPweighted") and closer(
-        tail, "Unweighted", "DPweighted"
-    )
-
-
-def tail_loses_most(closer, tail, compared, typical):
-    return closer(tail, "Unweighted", "DPweighted") and tail == max(
-        compared,
-        key=lambda name: (
-            typical[name, "DPweighted"][0] - typical[name, "Unweighted"][0]
-        ),
-    )
-
-
-def groups_gain(closer, groups, typical, ALONE, apart):
-    return closer(groups, "Unweighted", ALONE) and (
-        typical[groups, ALONE][0] - typical[groups, "Unweighted"][0] > 2 * apart
-    )
-
-
-# ------------------------------------------------------------------------- errors along settings
-
-
-def one(away, tail):
-    """Errors of the percentile with one component."""
-    return away.xs((tail, 1), level=["statistic", "K"])
-
-
-def one_dp_for_both(throughout, tail):
-    return all(throughout(name, 1, 1) for name in (tail, "mean"))
-
-
-def least(one):
-    return one["error (%)"].min(axis=None)
-
-
-def plain(unweighted, off_by):
-    """Typical error of Unweighted with one component, and its own error."""
-    return application.typical(off_by(np.exp(unweighted[1].synthetic)))
-
-
-def surely_closer(plain, one):
-    def surely_closer(who):
-        """Whether one is closer than Unweighted, at each setting."""
-        return surely_less((one["error (%)"][who], one["±"][who]), plain)
-
-    return surely_closer
-
-
-def better(surely_closer):
-    return surely_closer("DPweighted")
-
-
-def turned_down(income, fits, settings, data):
-    """Incomes of the units that DPweighted turns down furthest."""
-    return income[fits[1, settings[0]][0].result.weights.argsort()[: data.nonpositive]]
-
-
-def floor_units_widen(better, turned_down):
-    # without such units a run cannot tell
-    return better.all() if turned_down.size else None
-
-
-def too_high(unweighted, off_by):
-    return np.median(off_by(np.exp(unweighted[1].synthetic)))
-
-
-def level(off_by, incomes):
-    """Of Unweighted with ten components, and its error."""
-    return application.median(off_by(incomes["Unweighted"]))
-
-
-def lower(level, off_by):
-    def lower(found):
-        """Whether a typical release lies surely lower than one of the same model unprotected."""
-        return surely_less(application.median(off_by(np.exp(found.synthetic))), level)
-
-    return lower
-
-
-def pull_further_down(ten, lower, fits, components, settings):
-    return ten and all(lower(fits[components, settings[at]][0]) for at in (0, -1))
-
-
-def scalar_pulls(lower, fits, components, settings, surely_closer):
-    """Whether one weight for all surely lowers the percentile anywhere, with either model."""
-    return surely_closer("EMweighted").any() or any(
-        lower(fits[components, setting][1]) for setting in settings
-    )
-
-
-def means(away, components):
-    """Errors of the mean with the mixture."""
-    return away["error (%)"].xs(("mean", components), level=["statistic", "K"])
-
-
-# ----------------------------------------------------------------------------------------- risk
+def dp_where_sure(sure):
+    """Whether differences of the mean are sure somewhere, and DPweighted closer in all of these."""
+    found = sure("mean")
+    return found.any() and (found >= 0).all()
 
 
 def found(risk):
@@ -250,264 +193,170 @@ def patterns(known):
     return len(known.drop_duplicates())
 
 
-def repaired(better, too_high, turned_down):
-    """Whether the weights turn down what makes one regression too wide."""
-    if not turned_down.size:
-        return None
-    return better.all() and too_high > 10 and turned_down.max() < 10
-
-
-def difference(one, other):
-    """A difference of two numbers, each with its standard error, less and more two of its own."""
-    error = 2.0 * np.hypot(one[1], other[1])
-    return one[0] - other[0] - error, one[0] - other[0] + error
-
-
-def on_average(away, statistic, k):
-    """How much further off EMweighted is, averaged over the settings, with its error."""
-    own = away.xs((statistic, k), level=["statistic", "K"])
-    sizes, errors = own["error (%)"], own["±"]
-    error = np.sqrt((errors**2).sum(axis=None)) / len(own)
-    mean = (sizes["EMweighted"] - sizes["DPweighted"]).mean()
-    return mean - 2.0 * error, mean + 2.0 * error
-
-
-def interval(low, high):
-    return f"{low:.1f} to {high:.1f}".replace("-", "−")
-
-
-def dp_where_sure(gap, sure):
-    """Whether differences of the mean are sure somewhere, and DPweighted closer in all of these."""
-    signs = np.sign(gap[sure])
-    of_mean = signs[signs.index.get_level_values("statistic") == "mean"]
-    return of_mean.size > 0 and bool((of_mean == 1).all())
-
-
-def alike_throughout(gap, sure):
-    """Whether in each panel the sure differences have one sign."""
-    signs = np.sign(gap[sure])
-    return sure.any() and (signs.groupby(level=["statistic", "K"]).nunique().max() == 1)
-
-
-# -------------------------------------------------------------------------------- Countweighted
-
-
-def found_by_four(found, counted_risk):
-    """How many units an intruder finds in a release of each synthesizer."""
-    return [*found.drop("Data"), counted_risk["expected match risk"]]
-
-
-def furthest(typical_of_four, three):
-    def furthest(name):
-        """Whether Countweighted is further off than each of the others."""
-        far = typical_of_four[name, "Countweighted"]
-        return all(surely_less(typical_of_four[name, who], far) for who in three)
-
-    return furthest
+def middle_nearer(of_tail):
+    """Whether EMweighted has the smaller bias at every setting."""
+    bias = of_tail["bias"].abs()
+    return (bias["EMweighted"] < bias["DPweighted"]).all()
 
 
 CLAIMS = {
-    "the-smallest": lambda down, up: down > 10 * up,
-    "short-upper-tail": lambda down, up: down > 10 * up,
-    "a-few-far-below": lambda low, income, floored, income_floor: (
-        0 < len(low) < 0.02 * len(income) and np.any(floored <= income_floor)
-    ),
-    "one-component-or-ten": ten,
-    "belongs-to-a-few-dollars": lambda income, largest: all(
-        income[bounds.argmax()] < 10 for bounds in largest.values()
-    ),
-    "several-times-as-large": lambda largest, components: (
-        largest[1].max() > 3 * largest[components].max() if components > 1 else None
-    ),
-    "by-hand-few-dollars": lambda income, f: income[f.argmax()] < 10,
+    "long-upper-tail": lambda income: income.max() > 8 * np.median(income),
+    "by-hand-negative": lambda income, f: income[f.argmax()] < 0,
     "half-the-square": lambda deviations, f: 0.7 < deviations**2 / 2 / f.max() < 1,
-    "by-hand-agrees": lambda pairs_of_bounds: (
-        not any(
-            surely_less(*pair) or surely_less(*pair[::-1]) for pair in pairs_of_bounds
+    "by-hand-agrees": lambda by_hand_over_library, of_one: (
+        trusted(*of_one.values())
+        and all(1 / 1.1 < ratio < 1.1 for ratio in by_hand_over_library[:-1])
+        and by_hand_over_library[-1] > 1.3
+    ),
+    "alone-in-its-category": lambda alone: len(alone) > 0,
+    "ordinary-income": lambda income, family: (
+        0.05 < np.mean(income < income[family]) < 0.95
+    ),
+    "prior-decides": lambda terms_of_priors: (
+        terms_of_priors[-1] < 0.7 * terms_of_priors[0]
+    ),
+    # bounds
+    "em-flattens": lambda em_lower, income: em_lower > 0.9 * len(income),
+    "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
+    "unweighted-by-far": lambda four: (
+        trusted(*four.values())
+        and four["Unweighted"].local_bound
+        > 2 * max(four[who].local_bound for who in four if who != "Unweighted")
+    ),
+    "count-has-smallest-delta": lambda four: (
+        trusted(*four.values())
+        and all(
+            surely_less(read(four["Countweighted"]), read(four[who]))
+            for who in four
+            if who != "Countweighted"
         )
     ),
-    # bounds at every setting
-    "delta-falls": lambda sure_falls: all(sure_falls),
-    "paper-lies-between": lambda ten, falls: (
-        ten and min(falls.values()) < 78 < max(falls.values())
+    "risks-go-together": lambda correlation: correlation > 0.1,
+    "chains-do-not-agree": lambda over_determined: not trusted(over_determined),
+    "delta-falls": lambda weighted: (
+        trusted(*weighted) and surely_less(read(weighted[-1]), read(weighted[0]))
     ),
-    "one-near-the-papers": lambda unweighted: (
-        65 < unweighted[1].result.local_bound < 95
+    "rises-once": lambda rises, weighted: (
+        trusted(*weighted) and rises == [((0.6, -0.1), (0.5, 0.0))]
     ),
-    "ten-far-below": lambda ten, unweighted, components: (
-        ten and unweighted[components].result.local_bound < 40
+    "larger-average-weight": lambda weights_of: weights_of.min() > 1,
+    "leaves-more": lambda weights_of: weights_of.min() > 1,
+    # utility at the first setting
+    "dp-nearest-for-the-mean": lambda utility: (
+        utility["bias"]["mean"].abs().idxmin() == "DPweighted"
     ),
-    "settings-of-the-paper": lambda settings, PAPER: {*settings} == {*PAPER},
-    # and there are such units
-    "mutes-the-few": lambda dp: (
-        0 < np.mean(dp.result.weights < 0.5 * dp.result.weights.max()) < 0.05
+    "all-below": lambda utility, tail: utility["bias"][tail].max() < 0,
+    "count-far-below": lambda utility, tail: (
+        utility["bias"][tail, "Countweighted"]
+        < 2 * utility["bias"][tail].drop("Countweighted").min()
     ),
-    "mutes-all": lambda dp, em: em.result.weights.max() < 0.9 * dp.result.weights.max(),
-    "larger-average-weight": more_weight,
-    "keeps-more-of-the-data": more_weight,
-    "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
-    # utility
-    "nearly-all-keep-weight": lambda dp: (
-        np.mean(dp.result.weights < 0.5 * dp.result.weights.max()) < 0.05
+    "dp-closer-for-the-mean": lambda closer: closer(
+        "mean", "DPweighted", "Countweighted"
     ),
-    "within-one-point": alike,
-    "em-closer-above": of_tail,
-    "dp-closer-for-worst": lambda closer, groups: closer(
-        groups, "DPweighted", "EMweighted"
+    "own-bias-upwards": lambda closer, utility: (
+        closer("mean", "DPweighted", "Unweighted")
+        and utility["bias"]["mean", "Unweighted"] > 0
     ),
-    "closer-by-education": lambda closer, groups: closer(
-        groups, "DPweighted", "EMweighted"
+    "dp-closer-than-count": lambda closer, tail: closer(
+        tail, "DPweighted", "Countweighted"
     ),
-    "other-way-round": of_tail,
-    "dp-too-low": lambda off_by, incomes: surely_less(
-        application.median(off_by(incomes["DPweighted"])), (0, 0)
+    "dp-loses-tail": lambda closer, tail: closer(tail, "Unweighted", "DPweighted"),
+    "em-scatters-more": lambda utility, tail: (
+        utility["scatter"][tail, "EMweighted"] > utility["scatter"][tail, "DPweighted"]
     ),
-    "the-90th": tail_loses_most,
-    "weights-cut-the-tail": tail_loses_most,
+    "em-middle-nearer": lambda utility, tail: (
+        abs(utility["bias"][tail, "EMweighted"])
+        < abs(utility["bias"][tail, "DPweighted"])
+    ),
+    # along the settings
+    "em-widens": lambda widens, of_tail: (
+        widens
+        and of_tail["scatter", "EMweighted"].iloc[-1]
+        > 1.3 * of_tail["scatter", "EMweighted"].iloc[0]
+    ),
+    "scatters-more-throughout": lambda widens: widens,
+    "dp-stays-low": lambda of_tail: of_tail["bias", "DPweighted"].max() < -2,
+    "dp-for-the-mean": dp_where_sure,
+    "holds-for-the-mean": lambda sure, closer, tail: (
+        dp_where_sure(sure)
+        and all(closer(name, "DPweighted", "Countweighted") for name in ("mean", tail))
+    ),
+    # sure for one weight for all at some setting, and for own weights at none
+    "fails-for-the-tail": lambda sure, tail: (
+        (sure(tail) <= 0).all() and (sure(tail) < 0).any()
+    ),
+    "each-weight-kept-the-mean": dp_where_sure,
+    "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
+    "fraction-of-the-bound": lambda four: (
+        four["DPweighted"].local_bound < 0.5 * four["Unweighted"].local_bound
+    ),
+    # both ends
     "little-to-buy": lambda apart: apart < 5,
-    "no-gain-for-the-90th": lambda closer, tail, ALONE: (
-        not closer(tail, "Unweighted", ALONE)
-    ),
-    "first-quarter-closer-than-dp": lambda closer, tail, ALONE: closer(
-        tail, ALONE, "DPweighted"
-    ),
-    "closer-than-first-quarter": lambda closer, groups, ALONE: all(
-        closer(groups, who, ALONE) for who in ("Unweighted", "DPweighted")
-    ),
     "told-by-means-of-groups": groups_gain,
-    "far-behind-for-worst-group": groups_gain,
     "groups-had-most-to-gain": groups_gain,
     "groups-can-buy-most": groups_gain,
-    "em-not-closer-than-it": lambda closer, groups, ALONE: (
-        not any(
-            closer(groups, *pair)
-            for pair in (("EMweighted", ALONE), (ALONE, "EMweighted"))
-        )
-    ),
-    "prevent-wild-releases": lambda wild, tame: wild > 2 * tame,
-    # errors along the settings
-    "ten-em-for-the-90th": lambda ten, throughout, tail, components: (
-        ten and throughout(tail, components, -1)
-    ),
-    "ten-a-few-per-cent-too-low": lambda ten, level: (
-        ten and -10 < level[0] and surely_less(level, (0, 0))
-    ),
-    "weights-pull-further-down": pull_further_down,
-    "one-dp-for-both": one_dp_for_both,
-    "closer-for-both": one_dp_for_both,
-    "neither-close": lambda least: least > 5,
-    "far-too-high": lambda too_high: too_high > 10,
-    "one-weights-pull-down": lambda too_high, surely_closer: (
-        too_high > 10 and surely_closer("DPweighted").all()
-    ),
-    "one-for-all-at-none": lambda ten, scalar_pulls: ten and not scalar_pulls,
-    "turns-these-down-furthest": lambda turned_down: (
-        # without such units a run cannot tell
-        turned_down.max() < 10 if turned_down.size else None
-    ),
-    "better": floor_units_widen,
-    "floor-units-widen": floor_units_widen,
-    "weights-repair": repaired,
-    "picture-is-the-same": alike_throughout,
-    "closer-than-unprotected": lambda better: better.all(),
-    "left-of-the-dashed-line": lambda better: better.all(),
-    "each-weight-kept-the-mean": dp_where_sure,
-    "tail-depended-on-the-model": lambda ten, throughout, tail, components: (
-        ten and throughout(tail, components, -1) and throughout(tail, 1, 1)
-    ),
     # risk
-    "next-to-nothing": lambda found: (
-        abs(found["DPweighted"] / found["Unweighted"] - 1) < 0.02
-    ),
-    "model-did-the-work": lambda found: found["Unweighted"] < 0.2 * found["Data"],
-    # than by shuffling
-    "a-third-more-at-most": lambda found, patterns: (
-        patterns < found.drop("Data").min()
-        and found.drop("Data").max() <= 4 / 3 * patterns
-    ),
     "small-part-of-the-data": lambda found: (
         found.drop("Data").max() < 0.2 * found["Data"]
     ),
     "from-the-model": lambda found: found["Unweighted"] < 0.5 * found["Data"],
-    "fraction-of-the-bound": lambda dp, unweighted, components: (
-        dp.result.local_bound < 0.5 * unweighted[components].result.local_bound
-    ),
-    "cut-to-a-third": lambda dp, unweighted, components: (
-        0.2 < dp.result.local_bound / unweighted[components].result.local_bound < 0.5
-    ),
-    # Countweighted
-    "as-few-to-find": lambda found_by_four: (
-        max(found_by_four) < 1.3 * min(found_by_four)
-    ),
-    "count-is-furthest-off": lambda furthest, tail: furthest("mean") and furthest(tail),
-    "count-has-smallest-delta": lambda four: (
-        min(four, key=lambda who: four[who].result.local_bound) == "Countweighted"
-    ),
 }
 NUMBERS = {
-    "mean, difference": lambda typical: interval(
-        *difference(typical["mean", "EMweighted"], typical["mean", "DPweighted"])
-    ),
-    "mean, on average": lambda away, components: interval(
-        *on_average(away, "mean", components)
-    ),
-    "factor up": lambda up: f"{up:.0f}",
-    "factor down": lambda down: f"{down:,.0f}",
+    "factor up": lambda data, income: f"{data.income_range[1] / np.median(income):.0f}",
+    "smallest": lambda data: f"{data.income_range[0] / 1000:.0f}".replace("-", "−"),
+    "largest": lambda data: f"{data.income_range[1] / 1000:.0f} thousand",
+    "lowest income": lambda income, f: f"{income[f.argmax()]:,.0f}".replace("-", "−"),
     "deviations": lambda deviations: f"{deviations:.0f}",
-    "K": lambda components: f"{components}",
-    "lowest": lambda income_floor: (
-        f"{income_floor:g} US dollar" + "s" * (income_floor != 1)
+    "weight of the family": lambda weights_of_last, family: (
+        f"{weights_of_last[family]:.2f}"
     ),
+    "K": lambda components: f"{components}",
     "settings": lambda settings: ", ".join(
         "({:g}, {:g})".format(*pair) for pair in settings
     ),
-    "DP weight": lambda dp: f"{dp.result.weights.mean():.2f}",
-    "EM weight": lambda em: f"{em.result.weights.mean():.2f}",
+    "DP weight": lambda four: f"{four['DPweighted'].weights.mean():.2f}",
+    "EM weight": lambda four: f"{four['EMweighted'].weights.mean():.2f}",
+    "rank correlation": lambda correlation: f"{correlation:.2f}",
+    "agreeing": lambda mixtures: agreement.count(mixtures),
+    "fall": lambda fall: f"{fall:.0f}",
     "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
     "searches": lambda off: f"{len(off)}",
-    "fall of one": lambda falls: f"{falls[1]:.0f}",
-    "Δ of one": lambda unweighted: f"{unweighted[1].result.local_bound:.1f}",
-    "fall of K": lambda falls, components: (
-        f"{falls[components]:.0f}" if components > 1 else None
+    "times the weight": lambda weights_of: (
+        f"{weights_of.min():.1f} to {weights_of.max():.1f}"
     ),
-    "Δ of K": lambda unweighted, components: (
-        f"{unweighted[components].result.local_bound:.1f}" if components > 1 else None
-    ),
-    "poor": lambda poor: f"{poor}",
-    "fits": lambda bounds_table: f"{len(bounds_table)}",
+    "releases": lambda releases: f"{releases}",
+    "databases": lambda databases: f"{databases}",
+    "left out": lambda left_out: "; ".join(left_out) or "none",
     **{
-        f"{who}, {name}": lambda typical, place=(name, who): f"{typical[place][0]:.1f}"
-        for who, name in [
-            ("Unweighted", "90th percentile"),
-            ("DPweighted", "mean"),
-            ("DPweighted", "90th percentile"),
-            ("DPweighted", "means by education"),
-            ("EMweighted", "mean"),
-            ("EMweighted", "90th percentile"),
-            ("EMweighted", "means by education"),
-            ("First quarter alone", "means by education"),
-        ]
+        f"{name}, {who}": lambda errors, place=(name, who): interval(
+            *difference(errors[place], errors[place[0], "DPweighted"])
+        )
+        for name in ("mean", "90th percentile")
+        for who in ("Unweighted", "EMweighted", "Countweighted")
     },
-    "apart": lambda apart: f"{apart:.1f}",
-    "wild": lambda wild: f"{wild:.0f}",
-    "least of one": lambda least: f"{least:.0f}",
-    "most of one": lambda one: f"{one['error (%)'].max(axis=None):.0f}",
-    "DPweighted of one": lambda one: f"{one['error (%)', 'DPweighted'].max():.0f}",
-    "plain of one": lambda plain: f"{plain[0]:.0f}",
+    "mean, settings": lambda sure: f"{np.sum(sure('mean') > 0)} of {len(sure('mean'))}",
+    "tail, settings": lambda sure, tail: f"{np.sum(sure(tail) < 0)}",
+    "tail, settings of DP": lambda sure, tail: f"{np.sum(sure(tail) > 0)}",
+    "mean, last": lambda at_last: interval(*difference(*at_last)),
+    "tail, on average": lambda on_average: interval(*on_average),
+    # for the front page
     **{
-        f"means, {who}": lambda means, who=who: (
-            f"{means[who].min():.1f} to {means[who].max():.1f}"
+        f"means, {who}": lambda away, who=who: "{:.1f} to {:.1f}".format(
+            *np.quantile(away["error (%)", who].xs("mean", level="statistic"), [0, 1])
         )
         for who in ("DPweighted", "EMweighted")
     },
-    "decided": lambda sure: f"{sure.sum()}",
-    "pairs": lambda sure: f"{sure.size}",
+    "apart": lambda apart: f"{apart:.1f}",
+    **{
+        f"{who}, means by education": lambda typical, who=who: (
+            f"{typical['means by education', who][0]:.1f}"
+        )
+        for who in ("First quarter alone", "Unweighted", "DPweighted", "EMweighted")
+    },
     "radius": lambda radius: f"{100 * radius:g}",
-    "in the data": lambda found: f"{found['Data']:.0f}",
-    "in Unweighted": lambda found: f"{found['Unweighted']:.0f}",
-    "found, Unweighted": lambda found: f"{found['Unweighted']:.1f}",
-    "found, DPweighted": lambda found: f"{found['DPweighted']:.1f}",
+    "shuffled": lambda patterns: f"{patterns}",
     "fewest found": lambda found: f"{found.drop('Data').min():.0f}",
     "most found": lambda found: f"{found.drop('Data').max():.0f}",
-    "shuffled": lambda patterns: f"{patterns}",
+    "in the data": lambda found: f"{found['Data']:.0f}",
+    "wildest": lambda wildest: f"{wildest:,.0f}".replace("-", "−"),
 }

@@ -1,6 +1,7 @@
 """Claims and numbers of the study of contraction."""
 
 import numpy as np
+from scipy import stats
 
 SPREAD = "Weighted-M: exponent of the spread of bounds"
 SHIFT = "Weighted-M: shift of the mean in standard deviations"
@@ -51,13 +52,28 @@ def uncut(factors):
     return factors.loc["Weighted", 1.05].min()
 
 
-def biases(study):
-    """Median bias by mechanism and size."""
-    return study.groupby(["mechanism", "size"])["bias"].median()
+def both_come_together(twelve, of_record, mean, record, fixed):
+    """Whether draws and bounds of different databases close in on their values at θ*."""
+    at_limit = -fixed[0] * stats.poisson.logpmf(record, mean)
+    reach = [np.abs(mu - mean).max() for mu in twelve.values()]
+    away = [np.abs(bounds - at_limit).max() for bounds in of_record.values()]
+    return max(*np.diff(reach), *np.diff(away)) < 0
 
 
-def bias(biases):
-    return biases["Weighted-M"]
+def two_runs(lumps):
+    """The two runs that most databases have, by their middles."""
+    return lumps.sort_values("databases").tail(2).sort_index()
+
+
+def two_lumps(two_runs, replicates):
+    """Whether two runs half a count apart hold nearly all databases, in separate lumps."""
+    middles, below, above = two_runs.index, *two_runs.itertuples()
+    return (
+        two_runs["databases"].sum() > 0.95 * replicates
+        and two_runs["databases"].min() > 0.1 * replicates
+        and middles[1] - middles[0] == 0.5
+        and below.median + 0.2 < above.median
+    )
 
 
 def thresholds(moved, truncate_at):
@@ -100,8 +116,11 @@ def mean_falls(high, mean):
     return high["Weighted-M: average of the mean"][-1] < mean
 
 
-def bias_shows(low, high, bias):
-    return low[SHIFT][-1] > high[SHIFT][0] and bias.is_monotonic_decreasing
+def bias_shows(low, high, deviations):
+    return (
+        low[SHIFT][-1] > high[SHIFT][0]
+        and deviations["Weighted-M"].is_monotonic_decreasing
+    )
 
 
 def biased(mean_falls, bias_shows):
@@ -113,6 +132,21 @@ def just_above(interval, gathered, truncate_at):
 
 
 CLAIMS = {
+    "both-come-together": both_come_together,
+    "none-exceeds": lambda checks: (checks["exceed, %"] == 0).all(),
+    "allowed-shares": lambda checks: (
+        100 / 7 < checks["allowed, %"].min()
+        and checks["allowed, %"].max() < 25
+        and checks["allowed, %"].is_monotonic_decreasing
+    ),
+    "nearer-exceeds": lambda checks: (checks["a tenth as far, %"] == 100).all(),
+    "u-closes-in": lambda checks: (
+        checks["U: μ below"].is_monotonic_increasing
+        and checks["or above"].is_monotonic_decreasing
+    ),
+    "argument-in-summary": lambda biased, near_m, low, gathered, truncate_at: (
+        biased and near_m and low[DRIFT] > 0 and gathered.max() <= 1.05 * truncate_at
+    ),
     "sizes-of-the-paper": lambda sizes, replicates, mean, truncate_at: (
         (sizes, replicates, mean, truncate_at)
         == ([100, 400, 1600, 6400], 400, 100, 3.5)
@@ -151,12 +185,27 @@ CLAIMS = {
     ),
     "mean-falls": mean_falls,
     "bias-shows-more": bias_shows,
-    # and truncation does it, beyond what the weights do
-    "lies-below": lambda mean_falls, biases: (
-        mean_falls
-        and biases["Weighted-M"].iloc[-1] < 1.2 * biases["Weighted"].iloc[-1] < 0
+    # so far that an interval of two standard deviations misses the mean
+    "lies-below": lambda mean_falls, deviations: (
+        mean_falls and deviations["Weighted-M"].iloc[-1] < -2
     ),
-    "bias-in-caption": biased,
+    "narrows-below": lambda mean_falls, groups: (
+        mean_falls and groups["average"].std()["Weighted-M"].is_monotonic_decreasing
+    ),
+    "not-one-point": two_lumps,
+    "two-lumps": two_lumps,
+    "two-lumps-in-caption": lambda two_lumps, mean_falls: two_lumps and mean_falls,
+    "even-run-stays": lambda two_runs, groups, sizes, mean: (
+        two_runs.index[1] == mean
+        and abs(
+            two_runs["median"].iloc[1]
+            - groups["average"].get_group(("Weighted", sizes[-1])).median()
+        )
+        < 0.05
+    ),
+    "longer-run-falls": lambda two_runs, mean: (
+        two_runs.index[0] == mean - 0.5 and np.diff(two_runs["median"]).item() > 0.3
+    ),
     "price-is-a-bias": biased,
     "just-above-m-again": just_above,
     "most-still-exceed": lambda interval: interval.low > 0.5,
@@ -191,7 +240,20 @@ NUMBERS = {
     "floor": lambda floor: f"{floor:.2f}",
     "small hump": lambda humps: f"{humps[0]:.2f}",
     "hump": lambda humps: f"{humps[-1]:.2f}",
-    "large shift": lambda bias, sizes: f"{-bias[sizes[-1]]:.2f}",
+    "true mean": lambda mean: f"{mean:g}",
+    "estimate": lambda groups, sizes: (
+        f"{groups['average'].get_group(('Weighted-M', sizes[-1])).mean():.1f}"
+    ),
+    "bias in per cent": lambda bias, mean: (
+        f"{-100 * bias['Weighted-M'].iloc[-1] / mean:.1f} %"
+    ),
+    "bias in deviations": lambda deviations: (
+        f"{-deviations['Weighted-M'].iloc[-1]:.1f}"
+    ),
+    "fall": lambda two_runs: f"{np.diff(two_runs['median']).item():.2f}",
+    "at the edge": lambda sizes, mean: (
+        f"{sizes[-1] * stats.poisson.pmf(round(1.1 * mean), mean):.0f}"
+    ),
     "removed": lambda summary, sizes: (
         f"{100 * (summary['records removed'].iloc[-1] / sizes[-1]):.1f} %"
     ),

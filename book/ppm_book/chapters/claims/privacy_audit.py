@@ -70,6 +70,13 @@ def error(comparison):
     return comparison["error"]
 
 
+def weighted_far_above(extreme):
+    """For the table with a lone 40, in all three ways to compute the weights again."""
+    found = extreme.loc["Weighted"]
+    least = found[["loss_common", "loss_worst", "loss_integrated"]].min()
+    return least > 10 * found["2Δ"] and found["share_worst"] > 10
+
+
 CLAIMS = {
     "far-above": lambda loss, own: loss.max() > 2 * own[M],
     "by-its-largest-count": lambda loss, weight: (
@@ -87,6 +94,15 @@ CLAIMS = {
     "only-weighted-m": lambda again: not again.drop(index=M).any(axis=None),
     "every-size-and-way": lambda again: (again.loc[M] > 0).all(axis=None),
     "more-with-the-worst": lambda share: share["worst"] > share["common"],
+    "weighted-far-above": lambda weighted_far_above, extreme: (
+        weighted_far_above
+        and extreme.loc["Weighted", "loss_integrated"]
+        > 0.95 * extreme.loc["Weighted", "loss_common"]
+    ),
+    "weighted-above-too": weighted_far_above,
+    "threshold-protects": lambda extreme: (
+        10 * extreme.loc["Weighted-M", "loss_worst"] < extreme.loc["Weighted-M", "2Δ"]
+    ),
     "nearly-all-surely": lambda surely, above, largest: (
         surely[M, largest] > 0.9 * above.loc[(M, largest), "integrated"]
     ),

@@ -26,9 +26,52 @@ def anybody_at_any_scale(counts):
     ]
 
 
-def without_threshold():
-    """H leaves other eight households, with weights again and M off."""
-    return household.state([3, 4, 4, 5, 3, 3, 7, 18], 7, again=True)
+def with_threshold(picture):
+    """What the first button of the picture shows."""
+    return picture.broken["Above 2Δ with M"]
+
+
+def without_threshold(picture):
+    """And the second."""
+    return picture.broken["Above 2Δ without M"]
+
+
+def of_lone(run, lone, seed):
+    """Two fits under Weighted: a lone 40 is in, and has left."""
+    return run(lone, seed), run(lone[:-1], seed)
+
+
+def means_of_lone(of_lone):
+    return [fit.model.posterior(fit.weights).mean() for fit in of_lone]
+
+
+def mean_with_m(run, lone, seed, truncate_at):
+    """Of μ under Weighted-M, with everybody in."""
+    fit = run(lone, seed, truncate_at)
+    return fit.model.posterior(fit.weights).mean()
+
+
+def lone_weighted(forty):
+    return forty.loc["Weighted"]
+
+
+def every_draw_above(lone_weighted):
+    return (lone_weighted["smallest loss"] > lone_weighted["2Δ"]).all()
+
+
+def slopes(growth):
+    """By which power of n each line grows, from one end to the other."""
+    ends = np.log(growth.iloc[[0, -1]])
+    return np.diff(ends, axis=0)[0] / np.diff(np.log(growth.index[[0, -1]]))
+
+
+def steps(growth):
+    return np.diff(growth, axis=0)
+
+
+def lone_grows(growth, steps, slopes):
+    """Above the line everywhere, and in proportion to n."""
+    return growth["a lone 40"].min() > 1 and steps[:, 0].min() > 0 and slopes[0] > 0.9
 
 
 def a_beside(bounds):
@@ -201,9 +244,9 @@ CLAIMS = {
     "a-passes-under": lambda a_beside, bounds: (
         a_beside[0] * bounds[0] > 5 > a_beside[1] * bounds[0]
     ),
-    "broken-above-two-delta": lambda broken, two_delta_broken, picture: (
-        np.isclose(broken, picture.broken.loss)
-        and np.isclose(two_delta_broken, 2 * picture.broken.delta)
+    "broken-above-two-delta": lambda broken, two_delta_broken, with_threshold: (
+        np.isclose(broken, with_threshold.loss)
+        and np.isclose(two_delta_broken, 2 * with_threshold.delta)
         and broken > two_delta_broken
     ),
     "highest-at-12": lambda log_ratio, means: (
@@ -230,13 +273,46 @@ CLAIMS = {
     "unweighted-and-weighted-shrink": lambda shrinks: (
         shrinks["Unweighted"] and shrinks["Weighted"]
     ),
+    "weighted-shrinks": lambda shrinks: shrinks["Weighted"],
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
     "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
-    "weighted-not-caught": weighted_stays_below,
     "weighted-stayed-below": weighted_stays_below,
+    "weighted-in-tables-drawn": weighted_stays_below,
     "weighted-above-too": lambda without_threshold: (
         without_threshold.loss > 1.2 * 2 * without_threshold.delta
+    ),
+    "three-lose-all": lambda without_threshold: (
+        list(np.flatnonzero(without_threshold.left == 0)) == [0, 4, 5, 7]
+        and without_threshold.weights[[0, 4, 5]].min() > 0.9
+    ),
+    "twelves-lose-all": lambda lone_weighted: (
+        lone_weighted["weight of a 12"].min() > 0.9
+        and lone_weighted["without the 40"].max() == 0
+    ),
+    "every-draw-above": every_draw_above,
+    "three-and-ten-times": lambda lone_weighted: (
+        (lone_weighted["smallest loss"] > 3 * lone_weighted["2Δ"]).all()
+        and (lone_weighted["largest loss"] > 10 * lone_weighted["2Δ"]).all()
+    ),
+    "threshold-protects": lambda forty: (
+        forty.loc["Weighted-M", ["weight of a 12", "largest loss"]].max(axis=None)
+        < 1e-9
+        and forty.loc["Weighted-M", "2Δ"].min() > 1
+    ),
+    "lone-grows": lone_grows,
+    "costs-next-to-nothing": lambda growth: (
+        growth.drop(columns="a lone 40").max(axis=None) < 0.05
+    ),
+    "theta-fades": lambda steps, slopes: (
+        steps[:, 2].max() < 0 and abs(slopes[2] + 0.5) < 0.1
+    ),
+    "company-holds": lambda growth, steps: (
+        growth["one 40 of many"].max() < 0.05 and steps[:, 1].max() < 0
+    ),
+    "lone-grows-like-n": lambda slopes: abs(slopes[0] - 1) < 0.1,
+    "every-draw-and-n": lambda every_draw_above, lone_grows: (
+        every_draw_above and lone_grows
     ),
     "only-weighted-m-above": lambda rules_above: rules_above == {"Weighted-M"},
     "most-in-the-largest": lambda again_above, large, sizes: (
@@ -302,6 +378,18 @@ CLAIMS = {
 NUMBERS = {
     "loss without M": lambda without_threshold: f"{without_threshold.loss:.2f}",
     "2Δ without M": lambda without_threshold: f"{2 * without_threshold.delta:.2f}",
+    "weight of three": lambda without_threshold: f"{without_threshold.weights[0]:.2f}",
+    "twelve before": lambda lone_weighted: (
+        f"{lone_weighted['weight of a 12'].iloc[0]:.2f}"
+    ),
+    "mean before": lambda means_of_lone: f"{means_of_lone[0]:.1f}",
+    "mean after": lambda means_of_lone: f"{means_of_lone[1]:.1f}",
+    "mean with M": lambda mean_with_m: f"{mean_with_m:.1f}",
+    "average of lone": lambda lone: f"{lone.mean():.1f}",
+    "held first": lambda growth: f"{100 * growth.iloc[0, 2]:.1f}",
+    "held last": lambda growth: f"{100 * growth.iloc[-1, 2]:.1f}",
+    "n last": lambda growth: f"{growth.index[-1]:,}",
+    "lone last": lambda growth: f"{growth.iloc[-1, 0]:.0f}",
     "A on the list": lambda on_the_list: f"{on_the_list.weights[0]:.2f}",
     "A bound": lambda bounds: f"{bounds[0]:.2f}",
     "A beside H": lambda a_beside: f"{a_beside[0]:.3f}",
