@@ -721,7 +721,7 @@ def test_an_exercise_has_the_number_of_its_chapter():
     found = numbers(ROOT)
     # the eighth chapter, and the first one beyond the paper
     labels = "ex-differencing", "ex-log-likelihood", "ex-oscillation"
-    assert [found[label] for label in labels] == ["1.1", "8.1", "14.1"]
+    assert [found[label] for label in labels] == ["1.1", "8.1", "15.1"]
 
 
 def test_points_of_the_assessment_are_those_of_its_rubrics():
