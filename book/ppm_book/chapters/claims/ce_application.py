@@ -199,6 +199,34 @@ def middle_nearer(of_tail):
     return (bias["EMweighted"] < bias["DPweighted"]).all()
 
 
+# ------------------------------------------------------------------------- appendix B in PyMC
+
+
+def by_two(by_sampler):
+    """Pairs of fits of one rule: by PyMC, and by the mixture's own sampler."""
+    one, other = by_sampler["PyMC"], by_sampler["own sampler"]
+    return [(one.unweighted, other.unweighted), (one, other)]
+
+
+def two_converged(by_two):
+    return trusted(*(fit for pair in by_two for fit in pair))
+
+
+def same_bounds(by_two, two_converged):
+    """Whether no Δ of one sampler surely differs from that of the other."""
+    pairs = [
+        [(fit.record_bounds.max(), fit.diagnostics.error) for fit in pair]
+        for pair in by_two
+    ]
+    return two_converged and not any(
+        surely_less(*pair) or surely_less(*pair[::-1]) for pair in pairs
+    )
+
+
+def divergences(by_two):
+    return sum(one.diagnostics.divergences or 0 for one, _ in by_two)
+
+
 CLAIMS = {
     "long-upper-tail": lambda income: income.max() > 8 * np.median(income),
     "by-hand-negative": lambda income, f: income[f.argmax()] < 0,
@@ -300,6 +328,10 @@ CLAIMS = {
         found.drop("Data").max() < 0.2 * found["Data"]
     ),
     "from-the-model": lambda found: found["Unweighted"] < 0.5 * found["Data"],
+    "slow-one-agrees": lambda fits, settings: trusted(fits[settings[-1]][1]),
+    # appendix B in PyMC
+    "two-samplers-agree": same_bounds,
+    "two-samplers-converged": two_converged,
 }
 NUMBERS = {
     "factor up": lambda data, income: f"{data.income_range[1] / np.median(income):.0f}",
@@ -318,6 +350,7 @@ NUMBERS = {
     "EM weight": lambda four: f"{four['EMweighted'].weights.mean():.2f}",
     "rank correlation": lambda correlation: f"{correlation:.2f}",
     "agreeing": lambda mixtures: agreement.count(mixtures),
+    "slow weight": lambda fits, settings: f"{fits[settings[-1]][1].weights[0]:.2f}",
     "fall": lambda fall: f"{fall:.0f}",
     "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
     "searches": lambda off: f"{len(off)}",
@@ -359,4 +392,5 @@ NUMBERS = {
     "most found": lambda found: f"{found.drop('Data').max():.0f}",
     "in the data": lambda found: f"{found['Data']:.0f}",
     "wildest": lambda wildest: f"{wildest:,.0f}".replace("-", "−"),
+    "divergences of PyMC": lambda divergences: f"{divergences}",
 }
