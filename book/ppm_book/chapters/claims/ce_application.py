@@ -120,11 +120,15 @@ def sure(away, fits):
 
 
 def at_last(away):
-    """Typical errors of the mean at the last setting, EMweighted's and DPweighted's."""
-    own = away.xs("mean", level="statistic").iloc[-1]
-    return [
-        (own["error (%)", who], own["±", who]) for who in ("EMweighted", "DPweighted")
-    ]
+    def at_last(name):
+        """Typical errors at the last setting, EMweighted's and DPweighted's."""
+        own = away.xs(name, level="statistic").iloc[-1]
+        return [
+            (own["error (%)", who], own["±", who])
+            for who in ("EMweighted", "DPweighted")
+        ]
+
+    return at_last
 
 
 def on_average(away, tail):
@@ -311,7 +315,10 @@ CLAIMS = {
     ),
     # sure for one weight for all at some setting, and for own weights at none
     "fails-for-the-tail": lambda sure, tail: (
-        (sure(tail) <= 0).all() and (sure(tail) < 0).any()
+        # one setting alone is the last, and leaves nothing to tell
+        (sure(tail)[:-1] <= 0).all() and (sure(tail)[:-1] < 0).mean() > 0.5
+        if len(sure(tail)) > 1
+        else None
     ),
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
@@ -370,7 +377,8 @@ NUMBERS = {
     "mean, settings": lambda sure: f"{np.sum(sure('mean') > 0)} of {len(sure('mean'))}",
     "tail, settings": lambda sure, tail: f"{np.sum(sure(tail) < 0)}",
     "tail, settings of DP": lambda sure, tail: f"{np.sum(sure(tail) > 0)}",
-    "mean, last": lambda at_last: interval(*difference(*at_last)),
+    "mean, last": lambda at_last: interval(*difference(*at_last("mean"))),
+    "tail, last": lambda at_last, tail: interval(*difference(*at_last(tail))),
     "tail, on average": lambda on_average: interval(*on_average),
     # for the front page
     **{
