@@ -320,6 +320,7 @@ CLAIMS = {
         if len(sure(tail)) > 1
         else None
     ),
+    "em-above-at-last": lambda of_tail: of_tail["bias"]["EMweighted"].iloc[-1] > 0,
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
     "fraction-of-the-bound": lambda four: (
