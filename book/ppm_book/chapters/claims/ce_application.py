@@ -197,10 +197,14 @@ def patterns(known):
     return len(known.drop_duplicates())
 
 
-def middle_nearer(of_tail):
-    """Whether EMweighted has the smaller bias at every setting."""
-    bias = of_tail["bias"].abs()
-    return (bias["EMweighted"] < bias["DPweighted"]).all()
+def scatter_and_level(of_tail, widens):
+    """Whether EMweighted lies nearer but at the last setting, where it lies above by as much."""
+    bias = of_tail["bias"]
+    before = bias.iloc[:-1].abs()
+    if not len(before):
+        return None
+    nearer = before["EMweighted"] < before["DPweighted"] - 0.5
+    return widens and nearer.all() and bias["EMweighted"].iloc[-1] > 2
 
 
 # ------------------------------------------------------------------------- appendix B in PyMC
@@ -287,7 +291,8 @@ CLAIMS = {
     ),
     "own-bias-upwards": lambda closer, utility: (
         closer("mean", "DPweighted", "Unweighted")
-        and utility["bias"]["mean", "Unweighted"] > 0
+        and utility["bias"]["mean", "Unweighted"]
+        > abs(utility["bias"]["mean", "DPweighted"])
     ),
     "dp-closer-than-count": lambda closer, tail: closer(
         tail, "DPweighted", "Countweighted"
@@ -304,10 +309,14 @@ CLAIMS = {
     "em-widens": lambda widens, of_tail: (
         widens
         and of_tail["scatter", "EMweighted"].iloc[-1]
-        > 1.3 * of_tail["scatter", "EMweighted"].iloc[0]
+        > 1.3 * of_tail["scatter", "EMweighted"].iloc[:-1].max()
     ),
     "scatters-more-throughout": lambda widens: widens,
-    "dp-stays-low": lambda of_tail: of_tail["bias", "DPweighted"].max() < -2,
+    # the band reaches about six per cent to both sides
+    "dp-stays-low": lambda of_tail: (
+        -6 < of_tail["bias", "DPweighted"].min()
+        and of_tail["bias", "DPweighted"].max() < -2
+    ),
     "dp-for-the-mean": dp_where_sure,
     "holds-for-the-mean": lambda sure, closer, tail: (
         dp_where_sure(sure)
@@ -322,12 +331,25 @@ CLAIMS = {
     ),
     "em-above-at-last": lambda of_tail: of_tail["bias"]["EMweighted"].iloc[-1] > 0,
     "each-weight-kept-the-mean": dp_where_sure,
-    "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
+    "scatter-and-level": scatter_and_level,
+    "as-unweighted-half": lambda closer, tail: (
+        closer("mean", "DPweighted", "Unweighted")
+        and closer(tail, "Unweighted", "DPweighted")
+    ),
+    "dp-shortens": lambda dp, income, utility, tail: (
+        dp.weights[income.argmax()] < dp.weights.mean()
+        and utility["bias"][tail, "DPweighted"] < utility["bias"][tail, "Unweighted"]
+    ),
     "fraction-of-the-bound": lambda four: (
         four["DPweighted"].local_bound < 0.5 * four["Unweighted"].local_bound
     ),
     # both ends
     "little-to-buy": lambda apart: apart < 5,
+    "better-than-both-ends": lambda typical, ALONE: all(
+        surely_less(typical[name, "DPweighted"], typical[name, end])
+        for name in ("mean", "Gini coefficient")
+        for end in ("Unweighted", ALONE)
+    ),
     "told-by-means-of-groups": groups_gain,
     "groups-had-most-to-gain": groups_gain,
     "groups-can-buy-most": groups_gain,
@@ -358,6 +380,16 @@ NUMBERS = {
     "EM weight": lambda four: f"{four['EMweighted'].weights.mean():.2f}",
     "rank correlation": lambda correlation: f"{correlation:.2f}",
     "agreeing": lambda mixtures: agreement.count(mixtures),
+    "count weight": lambda four: f"{four['Countweighted'].weights.mean():.2f}",
+    "least ε": lambda weighted, releases: (
+        f"{min(fit.epsilon(releases) for fit in weighted):.0f}"
+    ),
+    "most ε": lambda weighted, releases: (
+        f"{max(fit.epsilon(releases) for fit in weighted):.0f}"
+    ),
+    "EM over": lambda weighted, scalar: (
+        f"{100 * max(em.local_bound / dp.local_bound - 1 for dp, em in zip(weighted, scalar, strict=True)):.0f}"
+    ),
     "slow weight": lambda fits, settings: f"{fits[settings[-1]][1].weights[0]:.2f}",
     "fall": lambda fall: f"{fall:.0f}",
     "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
