@@ -44,6 +44,12 @@ def scalar(fits):
     return [em for _, em in fits.values()]
 
 
+def above(weighted, scalar):
+    """By which share EMweighted's Δ exceeds DPweighted's, where it does so most."""
+    pairs = zip(scalar, weighted, strict=True)
+    return max(em.local_bound / dp.local_bound - 1 for em, dp in pairs)
+
+
 def mixtures(four, fits):
     """All fits of all units with the chapter's number of components, each once."""
     others = [four["Unweighted"], four["Countweighted"]]
@@ -387,9 +393,7 @@ NUMBERS = {
     "most ε": lambda weighted, releases: (
         f"{max(fit.epsilon(releases) for fit in weighted):.0f}"
     ),
-    "EM over": lambda weighted, scalar: (
-        f"{100 * max(em.local_bound / dp.local_bound - 1 for dp, em in zip(weighted, scalar, strict=True)):.0f}"
-    ),
+    "EM over": lambda above: f"{100 * above:.0f}",
     "slow weight": lambda fits, settings: f"{fits[settings[-1]][1].weights[0]:.2f}",
     "fall": lambda fall: f"{fall:.0f}",
     "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
