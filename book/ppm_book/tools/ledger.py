@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from jinja2 import StrictUndefined, Template
 
 from ppm_book.chapters.page import DATA_KINDS, SURE, VALUES_FILE, surely_less
 from ppm_book.tools.parameters import Refused
+from ppm_book.tools.templates import filled
 
 # verdicts that decide nothing
 UNJUDGED = ("not comparable", "not computed")
@@ -249,10 +249,9 @@ def page(root, results):
         name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())
     }
     runs = {name: _read(results, name, "run.json") for name in saved}
-    text = Path(root, "book", "ledger.md").read_text("utf-8")
-    return Template(
-        text, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    ).render(
+    return filled(
+        root,
+        "ledger",
         rows=rows,
         names=names,
         saved=saved,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from jinja2 import StrictUndefined, Template
 
 from ppm_book.tools import parameters
 from ppm_book.tools.parameters import Refused
+from ppm_book.tools.templates import filled
 
 # where proofs stand, and slips
 PROOFS, ERRATA = "errata_proofs", "errata"
@@ -61,10 +61,9 @@ def page(root):
     )
     if wrong := [*faults(rows, found, course(root), slips)]:
         raise Refused(f"book/paper_items.yaml, {'; '.join(wrong)}")
-    text = Path(root, "book", "paper_items.md").read_text("utf-8")
-    return Template(
-        text, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    ).render(
+    return filled(
+        root,
+        "paper_items",
         rows=rows,
         found=found,
         slips=slips,
