@@ -17,14 +17,6 @@ from ppm_book.chapters.style import COLOURS, NARROW_TYPE
 
 __all__ = ["panels", "by_arviz", "legend", "interval", "violins", "log_axis"]
 
-MARKERS = dict(
-    Unweighted="s",
-    DPweighted="^",
-    EMweighted="v",
-    Countweighted="D",
-    Shuffled="P",
-    Trimmed="*",
-)
 # for an order, from the lightest that can be read (1) to dark (0)
 SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.43, 256)))
 # a violin of so many values or fewer shows them, too

@@ -18,9 +18,6 @@ COLOURS = {
     # rivals that are no posterior
     "Bins": "#7A4B00",
     "Sums": "#882255",
-    # controls beside DPweighted
-    "Shuffled": "#882255",
-    "Trimmed": "#117733",
     "Capped": "#8A6D00",
     "Range-capped": "#00755A",
     # darker: the same weights with another prior
