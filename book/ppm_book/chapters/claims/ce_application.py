@@ -91,6 +91,12 @@ def weights_of(weighted, scalar):
 # -------------------------------------------------------------------------------------- utility
 
 
+def errors(utility):
+    """Typical errors with their standard errors, by statistic and synthesizer."""
+    pairs = utility[["typical error", "±"]].itertuples(name=None)
+    return {place: found for place, *found in pairs}
+
+
 def closer(errors, four):
     def closer(name, one, other):
         """Whether a typical database of one synthesizer is surely closer than one of another."""
@@ -157,13 +163,13 @@ def widens(of_tail):
     return (scatter["EMweighted"] > scatter["DPweighted"]).all()
 
 
-def left_out(of_data, of_drawn):
+def left_out(of_data, of_drawn, near):
     """Databases more than 30 per cent off, by synthesizer and statistic."""
     found = []
     for name, of in of_drawn.items():
         middle = np.median(of_data[name])
         for who, values in of.items():
-            if many := np.count_nonzero(np.abs(values / middle - 1) >= 0.3):
+            if many := len(values) - len(near(values, middle)):
                 found.append(f"{many} of {who} for the {name}")
     return found
 
@@ -228,10 +234,7 @@ def two_converged(by_two):
 
 def same_bounds(by_two, two_converged):
     """Whether no Δ of one sampler surely differs from that of the other."""
-    pairs = [
-        [(fit.record_bounds.max(), fit.diagnostics.error) for fit in pair]
-        for pair in by_two
-    ]
+    pairs = [[read(fit) for fit in pair] for pair in by_two]
     return two_converged and not any(
         surely_less(*pair) or surely_less(*pair[::-1]) for pair in pairs
     )
