@@ -408,12 +408,15 @@ class Fit(Brief):
             return pdp.bounded_range_epsilon(self.terms.width, draws)
         return pdp.epsilon(self.local_bound, draws)
 
-    def release(self, releases, *, random_seed=None):
+    def release(self, releases, *, predictions=1, random_seed=None):
         """Draw m synthetic databases from the pseudo posterior predictive distribution (step 3).
 
         Each comes from one draw of θ, which is chosen here, different ones while they last, so that
         a model cannot use two. Give no ``random_seed`` for real records: anyone who knows it can
         subtract the noise.
+
+        With ``predictions`` above 1 so many databases are predicted from each draw of θ, at no
+        further ε, along a dimension ``prediction`` after ``release``.
 
         Returns
         -------
@@ -425,17 +428,27 @@ class Fit(Brief):
             the fit is paid for. A pickled copy of this fit counts by itself from then on.
         """
         releases = check_count("releases", releases)
+        predictions = check_count("predictions", predictions)
         self._agreed()
         rng, many = generator(random_seed), size_of(self.theta)
         chosen = rng.choice(many, size=releases, replace=releases > many)
-        # one call for each release, with one θ and no other
-        databases = [self._predicted(place, rng) for place in chosen]
+        # one call for each database, with one θ and no other
+        databases = [
+            self._predicted(place, rng) for place in chosen for _ in range(predictions)
+        ]
         arrays = {
             name: np.stack([database[name] for database in databases])
             for name in databases[0]
         }
+        leading = ("release", "record")
+        if predictions > 1:
+            leading = ("release", "prediction", "record")
+            arrays = {
+                name: values.reshape(releases, predictions, *values.shape[1:])
+                for name, values in arrays.items()
+            }
         self._released.append(releases)
-        synthetic = _named(self.model, arrays, ("release", "record"))
+        synthetic = _named(self.model, arrays, leading)
         if [*arrays] == [_ONLY]:
             synthetic = synthetic[_ONLY].rename(None)
         synthetic = synthetic.assign_attrs(releases=releases)

@@ -19,6 +19,7 @@ __all__ = [
     "gini",
     "resample",
     "release_errors",
+    "top_tenth",
     "STATISTICS",
 ]
 
@@ -51,6 +52,13 @@ def gini(values, axis=-1):
         return np.where(total > 0, differences / (size * total), np.nan)[()]
 
 
+def top_tenth(values, axis=-1):
+    """Mean of the largest tenth of values along an axis."""
+    values = np.moveaxis(np.asarray(values), axis, -1)
+    size = max(1, values.shape[-1] // 10)
+    return np.partition(values, -size, axis=-1)[..., -size:].mean(axis=-1)
+
+
 #: The statistics by name: functions of an array and of the axis of its records.
 STATISTICS = {
     "mean": np.mean,
@@ -58,6 +66,7 @@ STATISTICS = {
     "90th percentile": lambda values, axis: np.quantile(values, 0.9, axis=axis),
     "10th percentile": lambda values, axis: np.quantile(values, 0.1, axis=axis),
     "Gini coefficient": gini,
+    "top tenth": top_tenth,
 }
 
 
@@ -74,7 +83,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
         One database, or one per row.
     statistic : str or callable
         ``"mean"``, ``"median"``, ``"90th percentile"``, ``"10th percentile"``, ``"Gini
-        coefficient"``, or a function of an array and ``axis``.
+        coefficient"``, ``"top tenth"`` (its mean), or a function of an array and ``axis``.
     resamples : int, default 500
         Number of re-samples of each database, 2 or more.
     random_seed : int, SeedSequence or Generator, optional
@@ -136,9 +145,10 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     a record with a missing value belongs to none.
 
     Each row of the table holds a release's errors of the mean, the median, the 90th and the 10th
-    percentile and the Gini coefficient, positive where the release is larger; then for each
-    variable, as ``means by variable``, the largest absolute error of a group's mean. NaN where the
-    statistic of the data is 0 or undefined.
+    percentile, the Gini coefficient and the mean of the top tenth, positive where the release is
+    larger; then for each variable, as ``means by variable``, the largest absolute error of a
+    group's mean, and as ``average by variable`` their average. NaN where the statistic of the data
+    is 0 or undefined; the mean of a group that is 0 counts in neither.
 
     Examples
     --------
@@ -183,7 +193,11 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         # absolute errors: signs may differ between releases
-        columns[f"means by {variable}"] = np.abs(
-            [error(np.mean, m) for m in members]
-        ).max(axis=0)
+        sizes = np.abs([error(np.mean, m) for m in members])
+        known = sizes[~np.isnan(sizes).any(axis=1)]
+        nothing = np.full(len(releases), np.nan)
+        columns[f"means by {variable}"] = known.max(axis=0) if len(known) else nothing
+        columns[f"average by {variable}"] = (
+            known.mean(axis=0) if len(known) else nothing
+        )
     return pd.DataFrame(columns).rename_axis("release")

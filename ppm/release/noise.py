@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.checks import check_number
 from ppm.release.statement import Guarantee, noisy_statement
 
 __all__ = ["NoisyRelease"]
@@ -19,11 +18,11 @@ class NoisyRelease:
 
     Attributes
     ----------
-    synthetic : numpy.ndarray or xarray.Dataset
-        Values of shape (releases, records), on the scale of the confidential ones. All releases
-        are made of the same noisy numbers, so that they cost ε once.
-    noisy : dict of str to numpy.ndarray
-        Counts or sums with noise. They may be published as well.
+    synthetic : numpy.ndarray or dict of str to numpy.ndarray
+        Values of shape (releases, records), of several columns by name. All releases are made of
+        the same noisy numbers, so that they cost ε once.
+    noisy : dict of str to pandas.DataFrame
+        Counts or sums with noise, and what each of them counts. They may be published as well.
     public : dict
         What was fixed without the confidential values, such as ``edges``.
     guarantee : ppm.release.Guarantee
@@ -41,13 +40,6 @@ class NoisyRelease:
     def statement(self):
         """Sentences of :func:`ppm.release.release_statement`."""
         return noisy_statement(self)
-
-
-def check_epsilon(epsilon):
-    """Return an ε whose noise can be drawn, as a float."""
-    return check_number(
-        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
-    )
 
 
 def noisy_integers(totals, moved, epsilon, *, secure, rng):

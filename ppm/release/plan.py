@@ -24,12 +24,27 @@ from ppm.checks import (
 )
 from ppm.release import mechanisms, rehearsal
 from ppm.release.account import Account
-from ppm.release.mechanisms import as_names, categories, clipped, columns_of, draw
-from ppm.release.noise import MOST_EPSILON
+from ppm.release.bins import Bins
+from ppm.release.margins import Margins
+from ppm.release.means import Means
+from ppm.release.mechanisms import (
+    Published,
+    as_names,
+    categories,
+    clipped,
+    columns_of,
+    draw,
+)
+from ppm.release.noise import LEAST_EPSILON, MOST_EPSILON
+from ppm.release.posterior import Posterior
 from ppm.release.statement import WORDS, Guarantee, in_lines
 from ppm.seeds import generator, streams
 
 _WORDS = WORDS["plan"]
+# those that a saved plan can name
+_MECHANISMS = {
+    kind.__name__: kind for kind in (Bins, Margins, Means, Posterior, Published)
+}
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 
 
@@ -208,8 +223,10 @@ class ReleasePlan:
                     f"limits must be given for {name!r}, which has numbers; if they are "
                     "codes of categories, make it a pandas Categorical"
                 )
+        # ε = 0 is refused below, for all but published records
+        least = LEAST_EPSILON if self.epsilon else 0
         epsilon = check_number(
-            "epsilon", self.epsilon, at_least=0, at_most=MOST_EPSILON
+            "epsilon", self.epsilon, at_least=least, at_most=MOST_EPSILON
         )
         checked = {
             "published": _columns(published, confidential, groups, public),
@@ -233,7 +250,7 @@ class ReleasePlan:
                 "mechanism must be a ppm.release.Mechanism, such as ppm.release.Bins(10); got "
                 f"{type(self.mechanism).__name__}"
             )
-        if isinstance(self.mechanism, mechanisms.Published) != (epsilon == 0):
+        if isinstance(self.mechanism, Published) != (epsilon == 0):
             raise ValueError(
                 "epsilon must be 0 for ppm.release.Published(), and above for all others; "
                 f"got {epsilon:g}"
@@ -271,10 +288,10 @@ class ReleasePlan:
 
     def labels(self, table):
         """Label of each record's group (records,): its values as text; "" without groups."""
-        columns = [table[column].map(str) for column in self.groups]
+        columns = [list(map(str, table[column].tolist())) for column in self.groups]
         if len(columns) > 1:
             # so that "p × q" and "r" are not "p" and "q × r"
-            columns = [labels.str.replace("×", "××") for labels in columns]
+            columns = [[text.replace("×", "××") for text in one] for one in columns]
         return np.array(
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
@@ -364,7 +381,7 @@ class ReleasePlan:
                     f"mechanism must be given again: mechanism={kind}(…), since it has "
                     "functions or is one of your own"
                 )
-            mechanism = getattr(mechanisms, kind)(**settings["mechanism"]["settings"])
+            mechanism = _MECHANISMS[kind](**settings["mechanism"]["settings"])
         plan = cls(**settings | {"published": published, "mechanism": mechanism})
         if plan.settings["mechanism"] != settings["mechanism"]:
             raise ValueError(
@@ -376,7 +393,13 @@ class ReleasePlan:
         return plan
 
     def release(
-        self, confidential, *, account, again=False, secure_noise=True, random_seed=None
+        self,
+        confidential,
+        *,
+        account=None,
+        again=False,
+        secure_noise=True,
+        random_seed=None,
     ):
         """Release the confidential table once: the only place where it enters.
 
@@ -388,8 +411,8 @@ class ReleasePlan:
         ----------
         confidential : ppm.release.Confidential
             The table.
-        account : ppm.release.Account or path
-            The account of this table's ε.
+        account : ppm.release.Account or path, optional
+            The account of this table's ε. At ε = 0 nothing is entered, and none is needed.
         again : bool, default False
             Whether to release by this plan a second time; ε adds up.
         secure_noise : bool, default True
@@ -437,12 +460,14 @@ class ReleasePlan:
                     f"confidential must be another table than the published one; {name!r} "
                     "is the same column in both"
                 )
-        if not isinstance(account, Account):
+        if self.epsilon and account is None:
+            raise ValueError("account must be given: ε is entered there")
+        if self.epsilon and not isinstance(account, Account):
             account = Account(account)
         seeds = streams(random_seed, 3)
         table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
-        end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
+        end = replace(self, mechanism=Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
         trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         promised = tried.guarantee
@@ -454,21 +479,24 @@ class ReleasePlan:
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
         sentences = [*self._opening(secure), *tried.statement()]
-        self._made(trial, tried, stand_in, sentences, digest)
-        what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
-        entry = account.enter(self.epsilon, what, digest=digest, again=again)
+        self._made(trial, tried, sentences, digest)
+        entry = None
+        if self.epsilon:
+            what = f"{self.releases} × {len(table):,} records, "
+            what += _quoted(self.confidential)
+            entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
         sentences = [*self._opening(secure), *drawn.statement()]
-        sentences += self._told(account, entry)
-        return self._made(synthetic, drawn, table, sentences, digest)
+        sentences += self._told(account, entry, digest)
+        return self._made(synthetic, drawn, sentences, digest)
 
-    def _made(self, synthetic, drawn, table, sentences, digest):
+    def _made(self, synthetic, drawn, sentences, digest):
         """All that is released of what a mechanism drew of a table."""
         return Release(
             synthetic,
             in_lines(sentences),
             drawn.guarantee,
-            self.mechanism.labelled(drawn, table, self),
+            drawn.noisy,
             drawn.public,
             digest,
         )
@@ -482,18 +510,22 @@ class ReleasePlan:
         yield _WORDS[several].format(columns=_quoted(self.confidential))
         yield _WORDS["unchanged"].format(columns=_quoted(public) or "no column")
 
-    def _told(self, account, entry):
+    def _told(self, account, entry, digest):
         """Sentences on what the plan, and not its mechanism, knows of a release."""
         if mechanisms.is_own(self.mechanism):
             yield _WORDS["own"].format(kind=type(self.mechanism).__name__)
-        elif isinstance(self.mechanism, mechanisms.Posterior):
+        elif isinstance(self.mechanism, Posterior):
             yield _WORDS["model"]
-        yield _WORDS["account"].format(
-            of=f" of {account.table}" if account.table else "",
-            total=_UPWARDS.create_decimal(entry["total"]),
-            day=datetime.now(UTC).date(),
-        )
-        yield _WORDS["saved"].format(digest=entry["digest"])
+            yield _WORDS["pooled"]
+        if entry is None:
+            yield _WORDS["nothing"]
+        else:
+            yield _WORDS["account"].format(
+                of=f" of {account.table}" if account.table else "",
+                total=_UPWARDS.create_decimal(entry["total"]),
+                day=datetime.now(UTC).date(),
+            )
+        yield _WORDS["saved"].format(digest=digest)
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
 
@@ -502,7 +534,7 @@ def _check_version(name, settings):
     """Refuse a plan with other settings than today's plans, or its mechanism's, have."""
     mechanism = settings["mechanism"]
     # the source of one's own mechanism is compared
-    kind = None if "source" in mechanism else getattr(mechanisms, mechanism["kind"], "")
+    kind = None if "source" in mechanism else _MECHANISMS.get(mechanism["kind"], "")
     for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
         if known is None:
             continue

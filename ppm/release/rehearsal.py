@@ -1,14 +1,13 @@
-"""A rehearsal of a release on published records, of which one half plays the confidential table."""
+"""A rehearsal of a release on published records; or, inside an agency, on the table itself."""
 
-import itertools
 import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from ppm.checks import Brief, check_count, shown
-from ppm.release.measure import STATISTICS
+from ppm.checks import Brief, check_count, listed, shown
+from ppm.release.measure import release_errors, top_tenth
 from ppm.release.mechanisms import (
     Mechanism,
     Published,
@@ -17,24 +16,30 @@ from ppm.release.mechanisms import (
     columns_of,
     draw,
 )
+from ppm.release.posterior import Posterior
 from ppm.seeds import generator, streams
 
-# a level with fewer records has no mean worth rehearsing
-_SMALLEST = 20
 # fractions of its multiples are spread evenly between 0 and 1
 _GOLDEN = 5**0.5 / 2 - 0.5
 #: What a release may be for, and what is then to be small, in per cent.
 GOALS = {
-    "levels": "average error of the means of levels",
-    "change": "RMSE of the share of a change that is shown",
-    "tail": "error of the mean of the top tenth",
+    "levels": "average error of groups' means, as it is or after a drift",
+    "change": "RMSE of the share of a change of level that is shown",
+    "shapes": "RMSE of the share of a change of shape that is shown",
+    "tail": "error of the mean of the top tenth, as it is or after a drift",
 }
 PUBLISHED, RECORDS = ("published records", 0.0), ("the records, unprotected", np.inf)
+_AS_IT_IS = ""
+_DRIFTS = ("all × 0.7", "all × 1.4")
+_SHAPES = ("a tenth becomes 0", "top tenth × 1.3", "spread × 1.25")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rehearsal(Brief):
     """Errors of mechanisms in a rehearsal, between both ends; computed from public things alone.
+
+    A rehearsal that was given the confidential table itself is computed from that, and is as
+    confidential.
 
     Attributes
     ----------
@@ -43,9 +48,10 @@ class Rehearsal(Brief):
     tried : dict
         Plans by mechanism and ε, as the rows of the table name them.
     runs : pandas.DataFrame
-        Errors of each repeat, in per cent, and shares of changes that were shown.
+        Errors of each repeat and table in per cent, and the share of its change that was shown.
     settings : dict
-        Numbers of repeats and records, levels, the column that is changed, names of the changes.
+        Numbers of repeats and records, levels, the column that is changed, names of the changes,
+        and groups whose means are left out.
     """
 
     plan: object
@@ -55,40 +61,64 @@ class Rehearsal(Brief):
     _public = ("settings",)
 
     @property
-    def table(self):
-        """Errors by mechanism and ε, in per cent, the two ends first and last.
-
-        ``levels``, ``worst level``, ``mean``, percentiles and ``tail``, the mean of the top tenth,
-        are averages of absolute errors over repeats, changed tables and confidential columns.
-        ``change`` is the root mean squared error of the share of a change that a release shows,
-        over all changes; for each change there are the median share, 100 at best, and its RMSE.
-        """
-        changes = self.settings["changes"]
-        squares = (self.runs[changes] - 100) ** 2
-        runs = self.runs.assign(**squares.add_suffix(", RMSE"))
-        by = runs.groupby(["mechanism", "ε"], sort=False)
-        table = by.mean().drop(columns="repeat")
-        table[changes] = by[changes].median()
-        roots = ["change", *squares.add_suffix(", RMSE")]
-        return table.assign(**table[roots] ** 0.5)
-
-    def surely_nearer(self, row, goal):
-        """Whether a row is nearer than published records alone, by two standard errors."""
-        losses = self.runs.pivot(
-            index="repeat", columns=["mechanism", "ε"], values=goal
+    def losses(self):
+        """What is to be small for each goal, of each repeat: by mechanism, ε and repeat."""
+        by = ["mechanism", "ε", "repeat"]
+        runs = self.runs
+        level, shape = (
+            runs["change"].isin(self.settings[kind])
+            for kind in ("of level", "of shape")
         )
-        gained = losses[PUBLISHED] - losses[row]
-        return bool(gained.mean() > 2 * gained.sem())
+        drifted = runs["change"].isin([_AS_IT_IS, *_DRIFTS])
+        as_it_is = runs["change"] == _AS_IT_IS
+        squares = (runs["share"] - 100) ** 2
+        found = {
+            "levels": _mean(runs["levels"][drifted], runs, by),
+            "change": _mean(squares[level], runs, by) ** 0.5,
+            "shapes": _mean(squares[shape], runs, by) ** 0.5,
+            "tail": _mean(runs["tail"][drifted], runs, by),
+        }
+        for name in ("levels", "worst level", "tail", "mean", "median"):
+            found[f"{name}, unchanged"] = _mean(runs[name][as_it_is], runs, by)
+        for name in self.settings["changes"]:
+            found[name] = _mean(squares[runs["change"] == name], runs, by) ** 0.5
+        order = runs[by].drop_duplicates()
+        return pd.DataFrame(found).reindex(pd.MultiIndex.from_frame(order))
+
+    @property
+    def table(self):
+        """Medians over repeats by mechanism and ε, in per cent, the two ends first and last.
+
+        For each goal ("levels", "change", "shapes", "tail") there is the median of what is to be
+        small, and, as "levels ±" and so on, its standard error. "levels" and "tail" are averages of
+        the table as it is and of two in which all values drifted; "levels, unchanged" and so on
+        are of the table as it is. For each change there is the RMSE of the share that is shown.
+        """
+        by = self.losses.groupby(["mechanism", "ε"], sort=False)
+        table = by.median()
+        half = 0.5 / np.sqrt(self.settings["repeats"])
+        for name in GOALS:
+            low, high = (by[name].quantile(0.5 + sign * half) for sign in (-1, 1))
+            table.insert(table.columns.get_loc(name) + 1, f"{name} ±", (high - low) / 2)
+        return table
+
+    def difference(self, row, other, goal):
+        """Mean difference of two rows over repeats, with its standard error: (float, float)."""
+        losses = self.losses[goal].unstack("repeat")
+        gained = (losses.loc[row] - losses.loc[other]).dropna()
+        return gained.mean(), gained.sem()
 
     def best(self, goal, *, epsilon=None):
         """The plan whose mechanism was nearest for a goal, with what was rehearsed noted in it.
 
-        Warns where it is not surely nearer than published records alone, at ε = 0, and where a
-        setting is at the edge of what was tried.
+        It is published records at ε = 0 where nothing that was tried at this ε is nearer. Warns
+        where published records are as near if nothing changed, where the plan is not surely nearer
+        than they are for the goal, where groups are left out, and where a setting is at the edge of
+        what was tried.
 
         Parameters
         ----------
-        goal : {"levels", "change", "tail"}
+        goal : {"levels", "change", "shapes", "tail"}
             What the release is for.
         epsilon : float, optional
             One of those rehearsed; by default that of the plan.
@@ -98,39 +128,68 @@ class Rehearsal(Brief):
                 f"goal must be one of {', '.join(GOALS)}; got {shown(goal)}"
             )
         epsilon = self.plan.epsilon if epsilon is None else epsilon
-        errors = self.table[goal]
+        table = self.table
         rows = [row for row in self.tried if row[1] == epsilon]
         if not rows:
             raise ValueError(f"epsilon must be one that was rehearsed; got {epsilon}")
-        best = min(rows, key=errors.get)
-        notes = [*_edges(*(self.tried[row].mechanism for row in (best, *rows)))]
-        if not self.surely_nearer(best, goal):
-            notes.append("not surely nearer than published records alone")
-        for note in notes:
-            warnings.warn(f"{best[0]}: {note}", stacklevel=2)
-        rows = (PUBLISHED, *rows, RECORDS)
+        best = min((PUBLISHED, *rows), key=table[goal].get)
+        notes = [*self._notes(best, goal, table, rows)]
+        if notes:
+            warnings.warn(f"{best[0]}: {'; '.join(notes)}", stacklevel=2)
         noted = self.settings | {"goal": goal, "notes": notes}
-        noted["errors"] = {row[0]: errors[row].round(4) for row in rows}
-        return replace(self.tried[best], rehearsed=noted)
+        shown_rows = (PUBLISHED, *rows, RECORDS)
+        noted["errors"] = {row[0]: table[goal][row].round(4) for row in shown_rows}
+        plan = self.tried.get(best)
+        if plan is None:
+            plan = replace(self.plan, mechanism=Published(), epsilon=0)
+        return replace(plan, rehearsed=noted)
+
+    def _notes(self, best, goal, table, rows):
+        """Sentences on a plan, those that matter most first."""
+        if best == PUBLISHED:
+            yield f"nothing that was tried at ε = {rows[0][1]:g} is nearer"
+        else:
+            apart = f"{goal}, unchanged"
+            if apart in table and table[apart][PUBLISHED] <= table[apart][best]:
+                yield (
+                    "if nothing changed, published records are as near at ε = 0: "
+                    f"{table[apart][PUBLISHED]:.1f} % against {table[apart][best]:.1f} %"
+                )
+            mean, error = self.difference(best, PUBLISHED, goal)
+            if not mean < -2 * error:
+                yield (
+                    "not surely nearer than published records at ε = 0: the difference is "
+                    f"{mean:.1f} ± {2 * error:.1f} points"
+                )
+        if left_out := self.settings["left out"]:
+            yield f"means of {listed(left_out)} are left out: small groups or means near 0"
+        if best in self.tried:
+            edges = [*_edges(*(self.tried[row].mechanism for row in (best, *rows)))]
+            if edges:
+                yield f"at the edge of what was tried: {', '.join(edges)}"
 
     def plot(self):
         """Draw the errors for each goal, in per cent; returns the figure of matplotlib."""
         table = self.table[[*GOALS]].rename(columns=GOALS)[::-1]
         table.index = [f"{name}, ε = {epsilon:g}" for name, epsilon in table.index]
-        size = (15, 1.5 + 0.3 * len(table))
+        size = (18, 1.5 + 0.3 * len(table))
         shared = {"layout": (1, -1), "sharex": False, "sharey": True, "figsize": size}
         axes = table.plot.barh(subplots=True, legend=False, xlabel="%", **shared)
         axes[0, 0].figure.set_layout_engine("constrained")
         return axes[0, 0].figure
 
 
+def _mean(values, runs, by):
+    return values.groupby([runs[name] for name in by], sort=False).mean()
+
+
 def _edges(best, *tried):
-    """Sentences on settings that are the lowest or the highest of those tried with this kind."""
+    """Settings that are the lowest or the highest of those tried with this kind."""
     for name, value in vars(best).items():
         values = [vars(other)[name] for other in tried if type(other) is type(best)]
         if isinstance(value, int | float) and len({*values}) > 1:
             if value in (min(values), max(values)):
-                yield f"{name} = {value} is at the edge of what was tried"
+                yield f"{name} = {value}"
 
 
 def rehearse(
@@ -140,14 +199,17 @@ def rehearse(
     epsilons=None,
     changes=None,
     levels=None,
-    records=None,
+    public=None,
+    confidential=None,
+    smallest=50,
     repeats=20,
     random_seed=None,
 ):
-    """Try mechanisms on random halves of the published table.
+    """Try mechanisms on a pair of samples of the published table, as it is and changed.
 
-    One half of each group plays the published table; the confidential one is drawn from the
-    other half, as it is and with known changes.
+    In each repeat one sample of the published table, of its size, plays the published table, and
+    another plays the confidential one: drawn with replacement from the records of each group, as
+    many as this year's public columns say. So both differ by as much as two years' samples would.
 
     Parameters
     ----------
@@ -157,17 +219,24 @@ def rehearse(
         Values of ε to try; by default that of this plan.
     changes : dict, optional
         Changes by name: functions of a table that return other values of the first confidential
-        column of numbers, or pairs of such a function and of the statistic of these values that
-        shows the change; by default the mean in all groups that changed. Without this argument
-        they are a group × 0.8, a tenth that becomes 0, the top tenth × 1.3 and a spread × 1.25;
-        whole numbers stay whole ones.
+        column of numbers, which are changes of level, shown by the mean in all groups that changed;
+        or pairs of such a function and of the statistic of these values that shows the change,
+        which are changes of shape. Without this argument they are a drift of all values (× 0.7 and
+        × 1.4) and a group × 0.8; and a tenth that becomes 0, the top tenth × 1.3 and a spread
+        × 1.25; whole numbers stay whole ones.
     levels : str or sequence of str, optional
         Columns of ``groups`` or ``public`` for whose levels users will ask for means; by default
         the groups.
-    records : int, optional
-        Size of the confidential table, if it is public; by default that of the published one.
+    public : pandas.DataFrame, optional
+        This year's **public** columns, which say how many records each group has; by default those
+        of the published table.
+    confidential : pandas.DataFrame, optional
+        The confidential table itself, in place of ``public``: for an agency that compares in
+        hindsight. Nothing of this rehearsal may then be published.
+    smallest : int, default 50
+        Groups of fewer records are left out, because their means are too noisy in any release.
     repeats : int, default 20
-        Number of random halves, 2 or more.
+        Number of repeats, 2 or more.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
 
@@ -186,10 +255,16 @@ def rehearse(
     if isinstance(alternatives, Mechanism):
         alternatives = [alternatives]
     changes = default_changes(plan) if changes is None else changes
-    records = check_count("records", records or len(plan.published))
     repeats = check_count("repeats", repeats, at_least=2)
-    # drawn again within the levels that are asked for, so that these are right
-    within = [*dict.fromkeys((*plan.groups, *levels))]
+    smallest = check_count("smallest", smallest)
+    if public is not None and confidential is not None:
+        raise ValueError("public must be left out with confidential, which has it")
+    if confidential is not None:
+        plan._check_columns("confidential", confidential)
+        table = clipped(plan, confidential[[*plan.published]])
+        table = table.astype(dict.fromkeys(plan.limits, np.float64))
+    elif public is not None:
+        columns_of("public", (*plan.groups, *plan.public), public)
     once = replace(plan, releases=1, rehearsed=None)
     tried = {
         (str(mechanism), float(epsilon)): replace(
@@ -198,60 +273,171 @@ def rehearse(
         for mechanism in (plan.mechanism, *alternatives)
         for epsilon in epsilons or [plan.epsilon]
     }
+    within = [*dict.fromkeys((*plan.groups, *levels))]
     first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
     last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
-    with tqdm(total=repeats * len(everything), unit=" plans", disable=None) as bar:
-        for repeat, seed in enumerate(streams(random_seed, repeats)):
-            for_table, *seeds = streams(seed, 2 + len(changes))
-            half, table = _halves(plan, records, generator(for_table))
-            tables = {"": (table, None)}
+    seeds = streams(random_seed, repeats)
+    if confidential is None:
+        samples = [_pair(plan, public, within, generator(seed)) for seed in seeds]
+        batches = [(*pair, 1, seed) for pair, seed in zip(samples, seeds, strict=True)]
+    else:
+        batches = [(plan.published, table, repeats, random_seed)]
+    left_out = set()
+    with tqdm(total=len(batches) * len(everything), unit=" plans", disable=None) as bar:
+        for batch, (published, table, number, seed) in enumerate(batches):
+            tables = {_AS_IT_IS: (table, None)}
             for name, change in changes.items():
                 tables[name] = _changed(plan, table, change)
+            counted, without = _groups(plan, table, levels, smallest)
+            left_out |= {*without}
             for (mechanism, epsilon), variant in everything.items():
-                of_half = replace(variant, published=half)
-                errors = _run(of_half, tables, seeds, levels)
-                where = {"mechanism": mechanism, "ε": epsilon, "repeat": repeat}
-                runs.append(where | errors)
+                # a sample may have fewer different values, of which the plan has warned
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    variant = replace(variant, published=published)
+                seed_of_row = np.random.SeedSequence(
+                    generator(seed).integers(2**63), spawn_key=(batch,)
+                )
+                errors = _errors(variant, tables, counted, number, seed_of_row)
+                first_repeat = batch * number
+                runs += [
+                    {
+                        "mechanism": mechanism,
+                        "ε": epsilon,
+                        "repeat": first_repeat + one.pop("release"),
+                    }
+                    | one
+                    for one in errors
+                ]
                 bar.update()
     tried = {
         row: replace(variant, releases=plan.releases) for row, variant in tried.items()
     }
-    settings = {"repeats": repeats, "records": records, "levels": levels}
+    shapes = [name for name, change in changes.items() if isinstance(change, tuple)]
+    settings = {"repeats": repeats, "records": len(table), "levels": levels}
     settings |= {"changed": _changed_column(plan), "changes": [*changes]}
+    settings |= {
+        "of level": [name for name in changes if name not in shapes],
+        "of shape": shapes,
+        "left out": sorted(left_out),
+    }
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
 
 
-def _run(plan, tables, seeds, levels):
-    """Errors of a plan's releases, averages over all tables, and the shares of changes shown."""
-    errors, drawn, shares = [], {}, {}
-    for (name, (table, statistic)), seed in zip(tables.items(), seeds, strict=True):
-        drawn[name] = draw(plan, table, random_seed=seed)[0]
-        errors.append(_errors(plan, table, drawn[name], levels))
-        if statistic:
-            change = statistic(table) - statistic(tables[""][0])
-            shown = statistic(drawn[name]) - statistic(drawn[""])
-            # in whole numbers a median or a quartile may stay where it was
-            shares[name] = 100 * shown / change if change else np.nan
-    squares = [(share - 100) ** 2 for share in shares.values() if share == share]
-    averages = pd.DataFrame(errors).mean().to_dict()
-    return averages | {"change": np.mean(squares) if squares else np.nan} | shares
-
-
-def _halves(plan, records, rng):
-    """Published records of one half, and a table drawn from the other; halves of each group."""
+def _pair(plan, public, within, rng):
+    """Two samples of the published records of each group: of their number, and of this year's."""
     published = plan.published.astype(dict.fromkeys(plan.limits, np.float64))
-    order = pd.Series(rng.random(len(published)))
-    second = order.groupby(plan.labels(published)).rank() % 2 == 0
-    other = published[second]
-    rows = rng.integers(len(other), size=records)
-    return published[~second], clipped(plan, other.iloc[rows])
+    where = plan.labels(published)
+    rows = pd.Series(np.arange(len(published))).groupby(where)
+    first = np.concatenate([rng.choice(own, len(own)) for own in rows.indices.values()])
+    if public is None:
+        second = np.concatenate(
+            [rng.choice(own, len(own)) for own in rows.indices.values()]
+        )
+        return _numbered(published, first), clipped(plan, _numbered(published, second))
+    sizes = pd.Series(plan.labels(public)).value_counts()
+    second = np.concatenate(
+        [
+            rng.choice(own, sizes.get(label, 0))
+            for label, own in rows.indices.items()
+            if sizes.get(label, 0)
+        ]
+    )
+    return _numbered(published, first), clipped(plan, _numbered(published, second))
+
+
+def _numbered(table, rows):
+    return table.iloc[rows].reset_index(drop=True)
+
+
+def _groups(plan, table, levels, smallest):
+    """Labels of the groups whose means count, of each level; and names of those that do not."""
+    counted, without = {}, []
+    overall = {name: np.abs(table[name]).mean() for name in plan.limits}
+    for level in levels:
+        labels = table[level].map(str).astype(object)
+        for label, rows in labels.groupby(labels).indices.items():
+            means = [abs(table[name].iloc[rows].mean()) for name in plan.limits]
+            tiny = any(
+                mean < size / 100
+                for mean, size in zip(means, overall.values(), strict=True)
+            )
+            if rows.size < smallest or tiny:
+                labels.iloc[rows] = None
+                without.append(label)
+        if labels.notna().any():
+            counted[level] = labels
+    if not counted:
+        counted["all"] = pd.Series(["all"] * len(table))
+    return counted, without
+
+
+def _errors(plan, tables, levels, number, seed):
+    """Errors of so many releases of each table, and the shares of changes that they show."""
+    found, plain = [], None
+    for (name, (table, statistic)), own_seed in zip(
+        tables.items(), streams(seed, len(tables)), strict=True
+    ):
+        drawn = _drawn(plan, table, number, own_seed)
+        errors = _sizes(plan, table, drawn, levels)
+        share = np.full(number, np.nan)
+        if name == _AS_IT_IS:
+            plain = drawn
+        else:
+            change = statistic(table) - statistic(tables[_AS_IT_IS][0])
+            shows = [
+                statistic(one) - statistic(other)
+                for one, other in zip(drawn, plain, strict=True)
+            ]
+            # in whole numbers a median or a quartile may stay where it was
+            share = 100 * np.array(shows) / change if change else share
+        errors = errors.assign(change=name, share=share)
+        found += errors.reset_index(names="release").to_dict("records")
+    return found
+
+
+def _drawn(plan, table, number, seed):
+    """So many releases of one table, each at the plan's ε."""
+    if isinstance(plan.mechanism, Posterior) and number > 1:
+        # exact draws are independent: one fit has those of all releases
+        drawn = plan.mechanism.released(table, plan, random_seed=seed, draws=number)
+        columns = drawn.synthetic
+        (column,) = plan.confidential
+        return [
+            clipped(plan, table.assign(**{column: values}))
+            for values in np.asarray(columns)
+        ]
+    return [draw(plan, table, random_seed=own)[0] for own in streams(seed, number)]
+
+
+def _sizes(plan, table, drawn, levels):
+    """Sizes of the errors of each release, in per cent, averages over confidential columns."""
+    found = []
+    for truth, synthetic in zip(
+        _numbers(plan, table),
+        np.swapaxes([_numbers(plan, one) for one in drawn], 0, 1),
+        strict=True,
+    ):
+        errors = release_errors(truth, synthetic, groups=levels, smallest=1).abs()
+        average = [f"average by {level}" for level in levels]
+        worst = [f"means by {level}" for level in levels]
+        found.append(
+            errors.assign(
+                levels=errors[average].mean(axis=1),
+                **{
+                    "worst level": errors[worst].max(axis=1),
+                    "tail": errors["top tenth"],
+                },
+            )[["levels", "worst level", "tail", "mean", "median"]]
+        )
+    return sum(found) / len(found)
 
 
 def default_changes(plan):
-    """A change of a group's level and three of shape, of the first confidential column of numbers.
+    """Changes of level and of shape, of the first confidential column of numbers.
 
-    Values of a changed table, and the statistic of values that shows the change.
+    Values of a changed table; and, of a change of shape, the statistic of values that shows it.
     """
     column = _changed_column(plan)
     if column is None:
@@ -269,6 +455,9 @@ def default_changes(plan):
         spread = table.index * _GOLDEN % 1
         return np.floor(changed + spread).where(changed != table[column], table[column])
 
+    def times(factor):
+        return lambda table: kept(table, factor * table[column])
+
     def level(table):
         members = plan.labels(table) == largest
         return kept(table, table[column].mask(members, 0.8 * table[column]))
@@ -280,18 +469,26 @@ def default_changes(plan):
     def spread(table):
         return kept(table, 1.25 * table[column] - 0.25 * table[column].median())
 
-    return {
-        f"{largest or 'all'} × 0.8": level,
-        "a tenth becomes 0": (
-            lambda t: t[column].where(t.index % 10 > 0, 0.0),
-            lambda values: np.mean(np.abs(values) <= low),
-        ),
-        "top tenth × 1.3": (raised, top_tenth),
-        "spread × 1.25": (
-            spread,
-            lambda values: np.subtract(*np.quantile(values, [0.75, 0.25])),
-        ),
-    }
+    changes = {name: times(float(name.split()[-1])) for name in _DRIFTS}
+    if largest:
+        changes[f"{largest} × 0.8"] = level
+    return changes | dict(
+        zip(
+            _SHAPES,
+            [
+                (
+                    lambda t: t[column].where(t.index % 10 > 0, 0.0),
+                    lambda values: np.mean(np.abs(values) <= low),
+                ),
+                (raised, top_tenth),
+                (
+                    spread,
+                    lambda values: np.subtract(*np.quantile(values, [0.75, 0.25])),
+                ),
+            ],
+            strict=True,
+        )
+    )
 
 
 def _changed_column(plan):
@@ -310,44 +507,6 @@ def _changed(plan, table, change):
     rows = slice(None) if statistic else [label in moved for label in labels]
     statistic = statistic or np.mean
     return changed, lambda other: statistic(other[column].to_numpy(np.float64)[rows])
-
-
-def top_tenth(values, axis=-1):
-    """Mean of the largest tenth of values along the last axis."""
-    return np.sort(values)[..., -max(1, values.shape[-1] // 10) :].mean(axis=axis)
-
-
-def _errors(plan, table, synthetic, levels):
-    """Errors of a release in per cent, averages over confidential columns."""
-    both = _numbers(plan, table), _numbers(plan, synthetic)
-    truth, _ = both
-    least = np.abs(truth).mean(axis=1) / 100
-
-    def error(statistic, rows=slice(None), columns=None):
-        true, drawn = (statistic(numbers[:columns, rows], axis=-1) for numbers in both)
-        sizes = pd.Series(np.abs(true))
-        # what is nearly 0 has no relative error
-        known = sizes.where(sizes > least[:columns])
-        return (100 * np.abs(drawn - true) / known).mean()
-
-    groups = (table.groupby(level, observed=True).indices for level in levels)
-    means = [
-        error(np.mean, rows)
-        for rows in itertools.chain(
-            *(rows_by_label.values() for rows_by_label in groups)
-        )
-        if rows.size >= _SMALLEST
-    ] or [error(np.mean)]
-    shapes = {
-        name: error(statistic, columns=len(plan.limits))
-        for name, statistic in SHAPES.items()
-    }
-    return {"levels": np.mean(means), "worst level": np.max(means)} | shapes
-
-
-# statistics in the unit of the values
-SHAPES = STATISTICS | {"tail": top_tenth}
-del SHAPES["Gini coefficient"]
 
 
 def _numbers(plan, table):

@@ -159,8 +159,8 @@ def release_statement(result, release=None):
     Parameters
     ----------
     result : ppm.Fit or ppm.release.NoisyRelease
-        The fit that the release was drawn from, or what a function such as
-        :func:`ppm.release.histogram.histogram_release` returned, which needs nothing else.
+        The fit that the release was drawn from, or what a mechanism returned, which needs nothing
+        else.
     release : xarray.DataArray or xarray.Dataset, optional
         All that one call of :meth:`ppm.Fit.release` returned.
 

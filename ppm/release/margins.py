@@ -1,17 +1,18 @@
 """Published records, raked to noisy margins of a confidential table."""
 
-from collections.abc import Mapping
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
-from ppm.checks import as_list, check_count, check_flag, check_number, listed
-from ppm.release.histogram import bin_of
-from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
+from ppm.checks import as_list, check_count, check_number, listed
+from ppm.release.bins import Bins, bin_of, edges_of
+from ppm.release.drawing import places
+from ppm.release.mechanisms import Mechanism, as_names, categories
+from ppm.release.noise import NoisyRelease, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
-
-__all__ = ["raked_release"]
 
 # a score between -1 and 1 is counted in thousandths, so that its noise can be a whole number
 _UNIT = 1000
@@ -30,50 +31,25 @@ _ROUNDING = 1e-9
 _FULL = 200_000
 
 
-def raked_release(
-    table,
-    published,
-    *,
-    confidential,
-    margins,
-    epsilon,
-    edges=None,
-    shares=None,
-    strata=8,
-    reach=1.0,
-    change=0.3,
-    releases=1,
-    secure_noise=False,
-    random_seed=None,
-):
-    r"""Draw published records, raked until they agree with noisy margins of a confidential table.
+@dataclass(frozen=True, repr=False)
+class Margins(Mechanism):
+    r"""Published records, raked to noisy margins: for several confidential columns, or many tables.
 
-    For releases of which users will make many tables, or with several confidential columns. Every
-    row of ``table`` gets all confidential values of one published record that is predicted to be
-    like it. Factors make some published records more likely than others, so that counts and sums
-    by the ``margins`` come near those of the confidential records, to which noise is added.
+    Every record gets all confidential values of one published record that is predicted to be like
+    it. Factors make some published records more likely than others, so that counts and sums by the
+    ``margins`` come near those of the confidential records, to which noise is added.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        The records. Columns not named in ``confidential`` are **public**; nothing is missing.
-    published : pandas.DataFrame
-        **Published** records of another table, with the same columns.
-    confidential : list of str
-        Names of the confidential columns, one or more.
     margins : list of tuple of str
         Which columns are seen together, each with a confidential one: ``("income",)``, ``("region",
         "income")``, ``("income", "spending")``. A column of numbers alone is counted in its bins.
         Otherwise a margin has a count for each combination of its categories, public or
         confidential; and if it has confidential numbers, in place of a count the sum of their
         scores, or of the products of their scores: see the notes.
-    epsilon : float
-        ε of everything that is returned, together, from 1e-9 to 30 nats.
-    edges : dict of str to array_like, optional
-        **Public** edges of the bins by confidential column of numbers, increasing, such as
-        :func:`ppm.release.histogram.public_edges` of the published column. A column without edges
-        holds categories: those that the *published* column has or, as a pandas Categorical,
-        declares.
+    bins, special, tail, above
+        As of :class:`ppm.release.Bins`, for each confidential column of numbers, in all groups
+        together.
     shares : list of float, optional
         Share of ε for each margin, together 1; **public**. Without it they are equal.
     strata : int or list of str, default 8
@@ -85,16 +61,6 @@ def raked_release(
     change : float, default 0.3
         Standard deviation of the logarithms of the factors that is expected; **public**. A noisy
         total is trusted as far as noise alone would change the factors less than this.
-    releases, secure_noise, random_seed
-        As for :func:`ppm.release.histogram.histogram_release`.
-
-    Returns
-    -------
-    ppm.release.NoisyRelease
-        ``synthetic``, an xarray.Dataset of the confidential columns (release, record);
-        ``noisy["region × income"]`` and so on, shape (levels, classes), public levels and
-        confidential classes in sorted order; ``public``, edges and shares by margin; and
-        ``guarantee``.
 
     Notes
     -----
@@ -126,78 +92,125 @@ def raked_release(
 
     Examples
     --------
-    >>> import numpy as np, pandas as pd, ppm
-    >>> rng = np.random.default_rng(1)
-    >>> area = rng.choice(["north", "south"], 4000)
-    >>> last_year = pd.DataFrame({"area": area, "income": rng.normal(5, 1, 4000)})
-    >>> now = last_year.assign(income=last_year["income"] + (area == "south"))
-    >>> found = ppm.release.raking.raked_release(
-    ...     now, last_year, confidential=["income"], margins=["income", ("area", "income")],
-    ...     edges={"income": np.arange(0, 11, 0.5)}, epsilon=1.0, random_seed=1,
-    ... )
-    >>> drawn = now.assign(income=found.synthetic["income"][0])
-    >>> drawn.groupby("area")["income"].mean().round().to_dict()
-    {'north': 5.0, 'south': 6.0}
+    >>> import ppm
+    >>> ppm.release.Margins([("region", "income"), ("region", "owner")], bins=10)
+    Margins(margins=[('region', 'income'), ('region', 'owner')], bins=10)
     """
-    epsilon = check_epsilon(epsilon)
-    reach = check_number("reach", reach, above=0)
-    change = check_number("change", change, above=0)
-    releases = check_count("releases", releases)
-    secure = check_flag("secure_noise", secure_noise)
-    confidential = _names("confidential", confidential)
-    public = _check_tables(table, published, confidential)
-    margins = check_margins(margins, public, confidential)
-    shares = check_shares(shares, margins)
-    edges = {} if edges is None else edges
-    if not isinstance(edges, Mapping):
-        raise ValueError(
-            "edges must be a dict from confidential columns to numbers; got "
-            f"{type(edges).__name__}"
-        )
-    if unknown := [name for name in edges if name not in confidential]:
-        raise ValueError(
-            f"edges must be of confidential columns; got {listed(unknown)}"
-        )
-    kinds = {name: _kind(name, published, edges) for name in confidential}
-    own, theirs = _strata(strata, table[public], published, kinds)
-    for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
-    donors = _donors(
-        published[confidential], theirs, max(own.max(), theirs.max()) + 1, kinds
+    margins: tuple
+    bins: int = 20
+    special: tuple = ()
+    tail: int = 0
+    above: int = 1
+    shares: tuple | None = None
+    strata: object = 8
+    reach: float = 1.0
+    change: float = 0.3
+
+    def __post_init__(self):
+        # checked as bins are
+        Bins(self.bins, self.special, self.tail, self.above)
+        check_number("reach", self.reach, above=0)
+        check_number("change", self.change, above=0)
+
+    def check(self, plan):
+        """Refuse margins and strata of columns that are not the plan's."""
+        strata = () if isinstance(self.strata, int) else as_names(self.strata)
+        margins = [as_names(margin) for margin in as_names(self.margins)]
+        for name, named in {"margins": sum(margins, ()), "strata": strata}.items():
+            if unknown := [column for column in named if column not in plan.published]:
+                raise ValueError(
+                    f"{name}: there must be a column {listed(unknown)} in confidential, "
+                    "groups or public"
+                )
+        public = [name for name in plan.published if name not in plan.confidential]
+        check_shares(self.shares, check_margins(margins, public, plan.confidential))
+        for name in public:
+            if plan.published[name].isna().any():
+                raise ValueError(
+                    f"published has missing values in {name!r}, of which "
+                    "Margins takes none"
+                )
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Release all confidential columns; ``noisy`` has the totals of each margin by its name."""
+        published, confidential = plan.published, [*plan.confidential]
+        table = table[[*published]]
+        if table.isna().to_numpy().any():
+            wrong = table.columns[table.isna().any()]
+            raise ValueError(f"table has missing values in {listed([*wrong])}")
+        public = [name for name in table if name not in confidential]
+        margins = [as_names(margin) for margin in as_names(self.margins)]
+        shares = check_shares(self.shares, margins)
+        edges = {
+            name: edges_of(published[name], ends, self)
+            for name, ends in plan.limits.items()
+        }
+        kinds = {name: _kind(name, plan, edges) for name in confidential}
+        own, theirs = _strata(self.strata, table[public], published, kinds)
+        for_noise, for_drawing = map(generator, streams(random_seed, 2))
+
+        donors = _donors(
+            published[confidential], theirs, max(own.max(), theirs.max()) + 1, kinds
+        )
+        scores = {
+            name: donors.scores(place, kind.size, self.reach)
+            for place, (name, kind) in enumerate(kinds.items())
+            if kind.numeric
+        }
+        views, levels = zip(
+            *[_seen(names, table[public], kinds, scores) for names in margins],
+            strict=True,
+        )
+        codes = np.transpose([kind.codes(table[name]) for name, kind in kinds.items()])
+        rates = plan.epsilon * shares
+        noisy = []
+        for view, level, rate in zip(views, levels, rates, strict=True):
+            totals = view.totals(level, codes, own)
+            found = noisy_integers(
+                totals, view.moved, rate, secure=secure_noise, rng=for_noise
+            )
+            noisy.append(found / view.moved)
+        # nothing below looks at a confidential value
+        chances, pattern = _raked(
+            views, np.transpose(levels), noisy, rates, donors, own, self.change
+        )
+        rows = donors.draw(chances, pattern, own, plan.releases, for_drawing)
+        names = [" × ".join(margin) for margin in margins]
+        made = WORDS["statement"]["raked"].format(
+            releases=plan.releases, records=len(table), margins="; ".join(names)
+        )
+        totals = {
+            name: _labelled(margin, found, table, plan, edges)
+            for name, margin, found in zip(names, margins, noisy, strict=True)
+        }
+        return NoisyRelease(
+            {name: column.to_numpy()[rows] for name, column in donors.values.items()},
+            totals,
+            noisy_guarantee(plan.epsilon, "margins", secure=secure_noise),
+            made,
+            {"edges": edges, "shares": dict(zip(names, shares.tolist(), strict=True))},
+        )
+
+
+def _labelled(names, totals, table, plan, edges):
+    """Totals by the classes of a margin; of a column of numbers alone by its bins."""
+    public = [name for name in names if name not in plan.confidential]
+    levels = table.groupby(public, observed=True).size().index if public else [()]
+    inside = [name for name in names if name in plan.confidential]
+    columns = [name for name in inside if name not in plan.limits]
+    classes = [categories(plan, name) for name in columns]
+    if len(names) == 1 and names[0] in plan.limits:
+        ends = edges[names[0]]
+        columns, classes = [names[0]], [zip(ends, ends[1:], strict=False)]
+    rows = itertools.product(
+        [level if isinstance(level, tuple) else (level,) for level in levels],
+        itertools.product(*classes),
     )
-    scores = {
-        name: donors.scores(place, kind.size, reach)
-        for place, (name, kind) in enumerate(kinds.items())
-        if kind.numeric
-    }
-    views, levels = zip(
-        *[_seen(names, table[public], kinds, scores) for names in margins], strict=True
+    cells = pd.DataFrame(
+        [(*level, *kind) for level, kind in rows], columns=[*public, *columns]
     )
-    codes = np.transpose([kind.codes(table[name]) for name, kind in kinds.items()])
-    rates = epsilon * shares
-    noisy = []
-    for view, level, rate in zip(views, levels, rates, strict=True):
-        totals = view.totals(level, codes, own)
-        found = noisy_integers(totals, view.moved, rate, secure=secure, rng=for_noise)
-        noisy.append(found / view.moved)
-    # nothing below looks at a confidential value
-    chances, pattern = _raked(
-        views, np.transpose(levels), noisy, rates, donors, own, change
-    )
-    rows = donors.draw(chances, pattern, own, releases, for_drawing)
-    names = [" × ".join(map(str, margin)) for margin in margins]
-    made = WORDS["statement"]["raked"].format(
-        releases=releases,
-        records=len(table),
-        margins="; ".join(names),
-    )
-    return NoisyRelease(
-        _dataset(donors.values, rows),
-        dict(zip(names, noisy, strict=True)),
-        noisy_guarantee(epsilon, "margins", secure=secure),
-        made,
-        {"edges": edges, "shares": dict(zip(margins, shares, strict=True))},
-    )
+    return cells.assign(total=totals.ravel())
 
 
 # ---- columns and their bins ----------------------------------------------------------------------
@@ -220,8 +233,6 @@ class _Kind:
         if self.numeric:
             values = as_list(self.name, column)
             return bin_of(values, self.labels)
-        import pandas as pd
-
         codes = pd.Index(self.labels).get_indexer(column)
         if (codes < 0).any():
             raise ValueError(
@@ -238,22 +249,10 @@ class _Kind:
         return min(low + (high - low) / 2, np.nextafter(high, low))
 
 
-def _kind(name, published, edges):
-    import pandas as pd
-
-    column = published[name]
+def _kind(name, plan, edges):
     if name in edges:
-        found = as_list(f"edges[{name!r}]", edges[name])
-        if found.size < 3 or not np.all(np.diff(found) > 0):
-            raise ValueError(
-                f"edges[{name!r}] must be three or more finite numbers that increase"
-            )
-        return _Kind(name, True, found)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return _Kind(name, False, column.cat.categories.to_numpy())
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        raise ValueError(f"edges must have an entry for {name!r}, a column of numbers")
-    return _Kind(name, False, np.sort(column.unique()))
+        return _Kind(name, True, edges[name])
+    return _Kind(name, False, categories(plan, name))
 
 
 def _names(what, names):
@@ -267,27 +266,6 @@ def _names(what, names):
             f"{what} must have names of columns, as text; got {type(names).__name__}"
         )
     return [*names]
-
-
-def _check_tables(table, published, confidential):
-    """Names of the public columns."""
-    import pandas as pd
-
-    for name, frame in (("table", table), ("published", published)):
-        if not isinstance(frame, pd.DataFrame) or not len(frame):
-            raise ValueError(
-                f"{name} must be a pandas DataFrame with one row or more; got "
-                f"{type(frame).__name__}"
-            )
-        if lacking := [one for one in confidential if one not in frame]:
-            raise ValueError(f"{name} must have the columns {listed(lacking)}")
-        if frame.isna().to_numpy().any():
-            wrong = frame.columns[frame.isna().any()]
-            raise ValueError(f"{name} has missing values in {listed([*wrong])}")
-    public = [name for name in table if name not in confidential]
-    if lacking := [name for name in public if name not in published]:
-        raise ValueError(f"published must have the columns {listed(lacking)}")
-    return public
 
 
 def check_margins(margins, public, confidential):
@@ -335,8 +313,6 @@ def check_shares(shares, margins):
 
 def _strata(strata, table, published, kinds):
     """Stratum of each row of both tables."""
-    import pandas as pd
-
     both = pd.concat([table, published[[*table]]], ignore_index=True)
     rows = len(table)
     if isinstance(strata, str | list | tuple):
@@ -414,12 +390,16 @@ class _Donors:
     def draw(self, chances, pattern, own, releases, rng):
         """Row of a donor for each record of each release."""
         ends = np.cumsum(chances, axis=1)
+        ends = ends / ends[:, -1:]
+        starts = np.hstack([np.zeros((len(ends), 1)), ends[:, :-1]])
         # one list for all patterns, in which those of pattern k lie between k and k + 1
-        ends = (ends / ends[:, -1:] + np.arange(len(ends))[:, None]).ravel()
-        shape = releases, own.size
-        cell = np.searchsorted(ends, pattern + rng.random(shape), side="right")
+        together = (ends + np.arange(len(ends))[:, None]).ravel()
+        where = places(pattern, releases, rng)
+        cell = np.searchsorted(together, pattern + where, side="right")
         cell = np.minimum(cell - pattern * len(self.cells), len(self.cells) - 1)
-        share = rng.random(shape)
+        low, high = starts[pattern, cell], ends[pattern, cell]
+        share = (where - low) / np.maximum(high - low, np.finfo(float).tiny)
+        share = np.clip(share, 0.0, np.nextafter(1.0, 0.0))
         # any donor of the cell, unless there is one of the own stratum
         chosen = self._among(cell, share, 0 * self.stratum, 0)[0]
         near, found = self._among(cell, share, self.stratum, own)
@@ -437,8 +417,6 @@ class _Donors:
 
 
 def _donors(published, strata, number, kinds):
-    import pandas as pd
-
     codes = np.transpose([kind.codes(published[name]) for name, kind in kinds.items()])
     values, weights = [published.astype(object)], [np.ones(len(published))]
     for place, (name, kind) in enumerate(kinds.items()):
@@ -630,14 +608,3 @@ def _indicators(columns, size, values=None):
     values = np.ones(columns.size) if values is None else values.ravel()
     found = csr_array((values, (rows, columns.ravel())), shape=(len(columns), size))
     return found.toarray() if len(columns) * size < _FULL else found
-
-
-def _dataset(values, rows):
-    import xarray as xr
-
-    return xr.Dataset(
-        {
-            name: (("release", "record"), column.to_numpy()[rows])
-            for name, column in values.items()
-        }
-    )

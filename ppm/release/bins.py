@@ -1,0 +1,274 @@
+"""Noisy counts in public bins, moved towards the published shares, which published records fill."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtri
+
+from ppm.checks import as_list, check_count
+from ppm.release.drawing import places
+from ppm.release.mechanisms import OneColumn
+from ppm.release.noise import NoisyRelease, nearest_counts, noisy_integers
+from ppm.release.statement import WORDS, noisy_guarantee
+from ppm.seeds import generator, streams
+
+# published records are half a record more in all bins of a group together
+_NOBODY = 0.5
+# a bin of few published records may yet come to hold this part of a group
+_NEW = 0.005
+# standard deviations of relative changes that are thought possible: of shares that change smoothly
+# along the values, and of special values
+_SMOOTH = (0.01, 0.05, 0.15, 0.4, 1.0)
+_ALONE = (0.02, 0.3, 1.5)
+# groups are moved together, so many at a time as have this many bins
+_TOGETHER = 300
+
+
+@dataclass(frozen=True, repr=False)
+class Bins(OneColumn):
+    r"""Noisy counts in public bins of each group, filled with published records: for shapes.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins between quantiles of a group's published values other than special ones.
+    special : sequence of float, optional
+        Values, such as 0, that get a bin of their own, because many records may have exactly them.
+    tail : int, default 0
+        How often the last of these bins is halved, so that a change of the highest values is seen.
+    above : int, default 1
+        Number of bins from the last quantile to the upper limit, each wider than the one before by
+        the same factor (of the same width, if a quantile or limit is not above 0).
+
+    Notes
+    -----
+    Not in Savitsky, Williams and Hu (2022). A neighbour is what it is throughout the library: one
+    record's confidential value is left out, while the number of records and the groups are public.
+    This lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto e^{-\epsilon |z|}`
+    on every count therefore makes all counts of all groups together ε-differentially private, for
+    every database (Ghosh, Roughgarden and Sundararajan, 2012). Replacing a value moves two counts,
+    and costs 2ε. Counts and noise are whole numbers, because Laplace noise in floating-point
+    numbers can reveal the value in its last digits (Mironov, 2012).
+
+    All that follows the noise is post-processing, so m databases cost as much as one. The counts
+    are moved towards what the published shares say, as far as the noise makes it likely: they are
+    the mean of a normal distribution given the noisy counts, in which counts differ from the
+    expected ones by sampling, and by a relative change that is smooth along the values, half of it
+    common to all groups, with a size of its own for special values. The sizes of these changes are
+    the likeliest ones, given the noisy counts. The counts are then made the nearest ones in least
+    squares that are not negative and add up to the group's public number of records, and values are
+    drawn from them by systematic sampling.
+
+    A change inside a bin is not seen: its values are published ones or, where nobody published any,
+    spread evenly, above 0 in their logarithm.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.release.Bins(10, special=[0], tail=2)
+    Bins(bins=10, special=[0], tail=2)
+    """
+
+    bins: int
+    special: tuple = ()
+    tail: int = 0
+    above: int = 1
+
+    def __post_init__(self):
+        check_count("bins", self.bins)
+        check_count("tail", self.tail, at_least=0)
+        check_count("above", self.above)
+        if len(self.special):
+            as_list("special", self.special)
+
+    def check(self, plan):
+        """Refuse other columns than one of numbers; warn where fewer bins result than asked for."""
+        column = self.column(plan)
+        published = plan.published.groupby(plan.labels(plan.published))[column]
+        fewer = sum(
+            np.unique(_quantiles(values, plan.limits[column], self)).size
+            < self.bins - 1 + self.tail
+            for _, values in published
+        )
+        if fewer:
+            warnings.warn(
+                f"{self}: fewer bins than asked for in {fewer} of {published.ngroups} groups, "
+                "because many published values are equal",
+                stacklevel=2,
+            )
+
+    def edges(self, plan):
+        """Edges of each group's bins by label: functions of the published table alone."""
+        column = self.column(plan)
+        published = plan.published.groupby(plan.labels(plan.published))[column]
+        return {
+            label: edges_of(values, plan.limits[column], self)
+            for label, values in published
+        }
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Release one column of numbers; ``noisy["counts"]`` has a row for each bin."""
+        values, labels, pools = self.given(table, plan)
+        for_noise, for_drawing = map(generator, streams(random_seed, 2))
+        edges = self.edges(plan)
+        rows = {label: labels == label for label in dict.fromkeys(labels)}
+        counts = [counted(values[rows[label]], edges[label]) for label in rows]
+        noisy = noisy_integers(
+            np.concatenate(counts), 1, plan.epsilon, secure=secure_noise, rng=for_noise
+        )
+        # nothing below looks at a confidential value
+        split = np.split(noisy, np.cumsum([one.size for one in counts])[:-1])
+        rate = np.exp(-plan.epsilon)
+        groups = [
+            _Group(one, rows[label].sum(), edges[label], pools[label], self.special)
+            for label, one in zip(rows, split, strict=True)
+        ]
+        moved = _moved(groups, 2 * rate / np.expm1(-plan.epsilon) ** 2)
+        where = places(labels, plan.releases, for_drawing)
+        synthetic = np.empty(where.shape)
+        for (label, own), one in zip(rows.items(), moved, strict=True):
+            shares = nearest_counts(one, own.sum())
+            synthetic[:, own] = _filled(
+                where[:, own], shares, edges[label], pools[label]
+            )
+        bins = [
+            (label, *ends)
+            for label in rows
+            for ends in zip(edges[label], edges[label][1:], strict=False)
+        ]
+        sentence = WORDS["statement"]["counts"].format(
+            releases=plan.releases,
+            records=len(table),
+            bins=noisy.size,
+            groups=len(rows),
+        )
+        table_of_counts = pd.DataFrame(bins, columns=["group", "from", "below"])
+        return NoisyRelease(
+            synthetic,
+            {"counts": table_of_counts.assign(count=noisy)},
+            noisy_guarantee(plan.epsilon, "counts", secure=secure_noise),
+            sentence,
+            {"edges": {label: edges[label] for label in rows}},
+        )
+
+
+def _quantiles(values, ends, settings):
+    """Quantiles of published values other than special ones, within the limits."""
+    halves = 1 - 0.5 ** np.arange(1, settings.tail + 1) / settings.bins
+    shares = [*np.arange(1, settings.bins) / settings.bins, *halves]
+    values = np.asarray(values, dtype=np.float64)
+    others = values[~np.isin(values, settings.special)]
+    if not others.size or not shares:
+        return np.array([])
+    inner = np.quantile(others, shares, method="inverted_cdf")
+    return inner[(inner > ends[0]) & (inner < ends[1])]
+
+
+def edges_of(published, ends, settings):
+    """Increasing edges of bins that hold about equally many published values.
+
+    ``settings`` has the attributes of :class:`Bins`. There are fewer where quantiles agree.
+    """
+    inner = _quantiles(published, ends, settings)
+    last = np.clip(inner[-1] if inner.size else ends[0], *ends)
+    spaced = np.geomspace if last > 0 else np.linspace
+    # without last digits, which would decide on which side a round value lies
+    further = spaced(last, ends[1], settings.above + 1)[1:-1]
+    further = [float(f"{edge:.12g}") for edge in further]
+    alone = np.asarray(settings.special, dtype=np.float64)
+    inner = np.concatenate([inner, further, alone, np.nextafter(alone, np.inf)])
+    inner = inner[(inner > ends[0]) & (inner < ends[1])]
+    return np.unique(np.concatenate([ends, inner]))
+
+
+def bin_of(values, edges):
+    """Number of each value's bin; values beyond the outermost edges belong to the outer bins."""
+    return np.searchsorted(edges[1:-1], values, side="right")
+
+
+def counted(values, edges):
+    """Number of values in each bin."""
+    return np.bincount(bin_of(values, edges), minlength=len(edges) - 1)
+
+
+class _Group:
+    """What is expected of the counts of one group's bins before the noisy ones are seen."""
+
+    def __init__(self, noisy, records, edges, pool, special):
+        published = counted(pool, edges) + _NOBODY / noisy.size
+        shares = published / published.sum()
+        self.noisy, self.expected = noisy, records * shares
+        self.ranks = ndtri(np.cumsum(shares) - shares / 2)
+        self.alone = np.isin(edges[:-1], special)
+        # of the difference between two samples of these sizes
+        both = records * (1 + records / pool.size)
+        self.sampled = both * (np.diag(shares) - np.outer(shares, shares))
+        # a relative change of each bin, so that the sum over the bins stays
+        sizes = np.maximum(self.expected, _NEW * records)
+        self.changed = np.diag(sizes) - np.outer(shares, sizes)
+
+
+def _moved(groups, variance):
+    """Counts of each group (bins,), between the noisy and the expected ones."""
+    moved, together = [], []
+    for group in groups:
+        if together and sum(one.noisy.size for one in together) > _TOGETHER:
+            moved += _moved_together(together, variance)
+            together = []
+        together.append(group)
+    return moved + _moved_together(together, variance)
+
+
+def _moved_together(groups, variance):
+    """The mean of counts given the noisy ones, at the likeliest sizes of their changes."""
+    number = np.repeat(np.arange(len(groups)), [group.noisy.size for group in groups])
+    ranks, alone, noisy, expected = (
+        np.concatenate([getattr(group, name) for group in groups])
+        for name in ("ranks", "alone", "noisy", "expected")
+    )
+    sampled, changed = np.zeros((2, number.size, number.size))
+    for place, group in enumerate(groups):
+        own = np.ix_(number == place, number == place)
+        sampled[own], changed[own] = group.sampled, group.changed
+    shared = 0.5 + 0.5 * (number[:, None] == number)
+    near = np.exp(-((ranks[:, None] - ranks) ** 2) / 2)
+    smooth = shared * near * ~(alone[:, None] | alone)
+    special = shared * (alone[:, None] & alone)
+    smooth, special = (changed @ part @ changed.T for part in (smooth, special))
+    off, noise = noisy - expected, variance * np.eye(number.size)
+    likeliest = -np.inf
+    for of_all in _SMOOTH:
+        for of_alone in _ALONE if alone.any() else _ALONE[:1]:
+            believed = sampled + of_all**2 * smooth + of_alone**2 * special
+            factor = cho_factor(believed + noise, lower=True)
+            solved = cho_solve(factor, off)
+            likelihood = -off @ solved / 2 - np.log(np.diag(factor[0])).sum()
+            if likelihood > likeliest:
+                likeliest, found = likelihood, expected + believed @ solved
+    return [found[number == place] for place in range(len(groups))]
+
+
+def _filled(where, counts, edges, pool):
+    """Values at these places of a group whose bins have these counts."""
+    ends = np.cumsum(counts) / np.sum(counts)
+    lowest = np.r_[0.0, ends[:-1]]
+    inside = np.flatnonzero(counts > 0)
+    place = inside[np.searchsorted(ends[inside[:-1]], where, side="right")]
+    share = (where - lowest[place]) / (ends - lowest)[place]
+    share = np.clip(share, 0.0, np.nextafter(1.0, 0.0))
+    low, high = edges[place], edges[place + 1]
+    # above 0 evenly in the logarithm, where few of the values are high
+    low_or_1 = np.where(low > np.finfo(float).tiny, low, 1.0)
+    grown = np.exp(
+        np.log(low_or_1) + share * np.log(np.maximum(high, 1e-300) / low_or_1)
+    )
+    even = low + share * (high - low)
+    spread = np.where(low > np.finfo(float).tiny, grown, even)
+    # below the upper edge, so that the bin of a special value holds nothing else
+    spread = np.clip(spread, low, np.nextafter(high, low))
+    held = counted(pool, edges)
+    chosen = (np.cumsum(held) - held)[place] + (share * held[place]).astype(np.intp)
+    return np.where(held[place] > 0, pool[np.minimum(chosen, pool.size - 1)], spread)

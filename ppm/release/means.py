@@ -1,0 +1,216 @@
+"""A noisy sum of each group, and published records times the factor that it makes likely."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ppm.checks import as_list, check_number
+from ppm.release.drawing import places, read_off
+from ppm.release.mechanisms import OneColumn, pools_of
+from ppm.release.noise import NoisyRelease, noisy_integers
+from ppm.release.statement import WORDS, noisy_guarantee
+from ppm.seeds import generator, streams
+
+# a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
+_STEPS = 2**20
+# logarithms of the factors that are thought possible, and standard deviations of them: of the
+# factor that is common to all groups, and of a group's own beside it
+_LOGS = np.linspace(np.log(0.2), np.log(5.0), 81)
+_COMMON, _OWN = 0.5, (0.01, 0.03, 0.1, 0.3)
+# shares of a special value that are thought possible
+_SHARES = np.linspace(0.0, 1.0, 1001)
+# beside two samples, by how much a share changes from one table to the next: this part of its
+# standard deviation, and a little
+_MOVED, _LITTLE = 0.1, 0.003
+
+
+@dataclass(frozen=True, repr=False)
+class Means(OneColumn):
+    r"""One noisy sum of each group, and published records times a factor: for levels.
+
+    Parameters
+    ----------
+    cap : float, default 0.95
+        Where values are cut off in the sum: this quantile of the group's published values, other
+        than special ones. Above 0 and at most 1.
+    special : sequence of float, optional
+        Values, such as 0, of which the records of each group are counted instead. They stay what
+        they are, and their share follows the count.
+
+    Notes
+    -----
+    Not in Savitsky, Williams and Hu (2022). With the cap c a record that is not special adds
+    :math:`\min(\max(x, 0), c) - c/2` to its group's sum, and a record whose value is not used adds
+    nothing, so that it moves the sum by at most :math:`c / 2`. Discrete Laplace noise of scale
+    :math:`c / (2 \epsilon)` makes all sums together ε-differentially private. A record with a
+    special value is in a count instead, which it moves by 1, and in no sum; so counts and sums each
+    have all of ε, and together they have ε. Sums are rounded to whole multiples of a small step, so
+    that the noise can be a whole number, and exact (Mironov, 2012).
+
+    All else is post-processing. The same capping of *published* values is known whatever they are
+    multiplied by, and so is how likely the noisy sum is then. A group's factor is the exponential
+    of the mean of its logarithm given all noisy sums, where the factors of all groups scatter
+    around a common one, by an amount that the sums decide too, and by what samples of these sizes
+    differ. Where the noise drowns the sums, the release is the published table.
+
+    Noisy sums see levels. They are blind to shapes, such as a highest tenth that rises. In a group
+    of few published records the shape is that of these few.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.release.Means(special=[0])
+    Means(special=[0])
+    """
+
+    cap: float = 0.95
+    special: tuple = ()
+
+    def __post_init__(self):
+        check_number("cap", self.cap, above=0, at_most=1)
+        if len(self.special):
+            as_list("special", self.special)
+
+    def check(self, plan):
+        """Refuse other columns than one of numbers that are mostly above 0."""
+        column = self.column(plan)
+        for label, pool in pools_of(plan, column).items():
+            others = pool[~np.isin(pool, self.special)]
+            if (
+                others.size
+                and np.quantile(others, 0.1) < 0
+                or np.max(others, initial=1) <= 0
+            ):
+                raise ValueError(
+                    f"mechanism {self!r} takes a column whose published values are mostly above "
+                    f"0 in each group; in {label or 'the table'!r} they are not: use Bins"
+                )
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Release one column of numbers; ``noisy["sums"]`` has a row for each group."""
+        values, labels, pools = self.given(table, plan)
+        for_noise, for_drawing = map(generator, streams(random_seed, 2))
+        rows = {label: labels == label for label in dict.fromkeys(labels)}
+        groups = [_Group(pools[label], own.sum(), self) for label, own in rows.items()]
+        totals = [
+            group.totals(values[own])
+            for group, own in zip(groups, rows.values(), strict=True)
+        ]
+        noise = {"secure": secure_noise, "rng": for_noise}
+        sums = noisy_integers(
+            [total for total, _ in totals], _STEPS // 2, plan.epsilon, **noise
+        )
+        counts = noisy_integers(
+            [counts for _, counts in totals], 1, plan.epsilon, **noise
+        )
+        # nothing below looks at a confidential value
+        shares = [
+            group.special_shares(of_group, plan.epsilon)
+            for group, of_group in zip(groups, counts, strict=True)
+        ]
+        factors = _factors(groups, sums / _STEPS, shares, plan.epsilon)
+        where = places(labels, plan.releases, for_drawing)
+        synthetic = np.empty(where.shape)
+        for own, group, special, factor in zip(
+            rows.values(), groups, shares, factors, strict=True
+        ):
+            synthetic[:, own] = group.drawn(where[:, own], special, factor)
+        noisy = pd.DataFrame({"group": [*rows]})
+        caps = np.array([group.cap for group in groups])
+        noisy["sum"] = caps * (sums / _STEPS)
+        for value, of_value in zip(self.special, counts.T, strict=True):
+            noisy[f"records of {value:g}"] = of_value
+        sentence = WORDS["statement"]["sums"].format(
+            releases=plan.releases, records=len(table), groups=len(rows)
+        )
+        return NoisyRelease(
+            synthetic,
+            {"sums": noisy},
+            noisy_guarantee(plan.epsilon, "sums", secure=secure_noise),
+            sentence,
+            {"caps": dict(zip(rows, caps.tolist(), strict=True))},
+        )
+
+
+class _Group:
+    """The published records of one group, and what they say of its sum and counts."""
+
+    def __init__(self, pool, records, settings):
+        self.special = np.asarray(settings.special, dtype=np.float64)
+        self.published = np.array([np.mean(pool == value) for value in self.special])
+        others = pool[~np.isin(pool, self.special)]
+        # where all published values are special ones, nothing is known of the others
+        self.others = others if others.size else np.array([1.0])
+        self.cap = max(
+            float(np.quantile(self.others, settings.cap)), np.finfo(float).tiny
+        )
+        self.records, self.published_records = records, pool.size
+        capped = np.clip(self.others, 0.0, self.cap)
+        spread = capped.var() / max(capped.mean(), np.finfo(float).tiny) ** 2
+        # variance of the logarithm of the ratio of two such samples' means
+        self.sampled = spread * (1 / records + 1 / self.others.size)
+        multiplied = np.exp(_LOGS)[:, None] * self.others
+        #: mean of what the others add to a sum, in caps, at each factor
+        self.added = np.clip(multiplied / self.cap, 0.0, 1.0).mean(axis=1) - 0.5
+
+    def totals(self, values):
+        """Sum of the values that are not special, in whole steps, and counts of those that are."""
+        counts = [np.sum(values == value) for value in self.special]
+        others = values[~np.isin(values, self.special)]
+        added = np.clip(others / self.cap, 0.0, 1.0) - 0.5
+        return np.rint(_STEPS * added).astype(np.int64).sum(), counts
+
+    def special_shares(self, counts, epsilon):
+        """Median of each special value's share, given its noisy count."""
+        medians = []
+        for known, count in zip(self.published, counts, strict=True):
+            spread = known * (1 - known)
+            both = 1 / self.records + 1 / self.published_records
+            variance = spread * (both + _MOVED**2) + _LITTLE**2
+            # with a wide tail, so that a share may be quite another
+            logs = -np.log1p((_SHARES - known) ** 2 / variance)
+            logs -= epsilon * np.abs(count - self.records * _SHARES)
+            chances = np.exp(logs - logs.max()).cumsum()
+            medians.append(_SHARES[np.searchsorted(chances, chances[-1] / 2)])
+        medians = np.array(medians)
+        return medians / max(1.0, medians.sum())
+
+    def drawn(self, where, special, factor):
+        """Special values in their shares, and then the others times a factor."""
+        ends = np.cumsum(special)
+        share = ends[-1] if ends.size else 0.0
+        within = np.clip((where - share) / max(1 - share, 1e-12), 0, np.nextafter(1, 0))
+        drawn = factor * read_off(self.others, within)
+        for value, end in zip(self.special[::-1], ends[::-1], strict=True):
+            drawn = np.where(where < end, value, drawn)
+        return drawn
+
+
+def _factors(groups, sums, shares, epsilon):
+    """Factor of each group: the exponential of its logarithm's mean, given all noisy sums."""
+    likely = np.array(
+        [
+            # discrete Laplace noise of scale 1 / (2 ε), in caps
+            -2
+            * epsilon
+            * np.abs(group.records * (1 - np.sum(special)) * group.added - total)
+            for group, total, special in zip(groups, sums, shares, strict=True)
+        ]
+    )
+    weights, means = [], []
+    for own in _OWN:
+        variances = [own**2 + group.sampled for group in groups]
+        # chances of a group's factor (last axis) around each common one
+        around = -(np.subtract.outer(_LOGS, _LOGS) ** 2) / 2
+        around = around / np.reshape(variances, (-1, 1, 1))
+        around -= np.log(np.exp(around).sum(axis=2, keepdims=True))
+        joint = around + likely[:, None, :]
+        highest = joint.max(axis=2, keepdims=True)
+        chances = np.exp(joint - highest)
+        total = chances.sum(axis=2)
+        weights.append((np.log(total) + highest[..., 0]).sum(axis=0))
+        means.append(chances @ _LOGS / total)
+    weights = np.array(weights) - _LOGS**2 / 2 / _COMMON**2
+    weights = np.exp(weights - weights.max())
+    return np.exp(np.einsum("oc,ogc->g", weights / weights.sum(), np.array(means)))

@@ -1,0 +1,217 @@
+"""Draws from a pseudo posterior on candidates, as a mechanism of a plan."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ppm.candidates import Candidates
+from ppm.checks import check_number
+from ppm.fit import fit
+from ppm.model import Model
+from ppm.release.drawing import places, read_off
+from ppm.release.mechanisms import Mechanism, clipped
+from ppm.release.statement import Guarantee, guarantee, statement_of
+from ppm.rules import Capped, Limited
+from ppm.seeds import generator, streams
+from ppm.terms import Limits
+
+# published records on which a model is tried, beside two of each group
+_TRIED = 40
+# databases that are predicted from each draw of the parameters, of which one is made
+_PREDICTED = 10
+
+
+@dataclass(frozen=True)
+class PosteriorRelease:
+    """What a pseudo posterior released, and its statement; nothing noisy is beside it.
+
+    Attributes
+    ----------
+    synthetic : xarray.DataArray or xarray.Dataset
+        Values (release, record), each release from one draw of the parameters.
+    guarantee : ppm.release.Guarantee
+        ε of each release.
+    sentences : tuple of str
+        Those of the statement.
+    noisy, public : dict
+        Empty, where a :class:`ppm.release.NoisyRelease` has numbers.
+    """
+
+    synthetic: xr.DataArray | xr.Dataset
+    guarantee: Guarantee
+    sentences: tuple = field(repr=False)
+    noisy: dict = field(repr=False, default_factory=dict)
+    public: dict = field(repr=False, default_factory=dict)
+
+    def statement(self):
+        """Sentences of :func:`ppm.release.release_statement`."""
+        return self.sentences
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior(Mechanism):
+    r"""A pseudo posterior on candidates: each record's term moves by at most ε over the releases.
+
+    Its arguments are functions, of which the plan keeps the hash of their source; on reading they
+    are given again. When the plan is saved or read, the model is built again and again from
+    published records with other values, and refused if one record reaches more than its own term,
+    as in ``pm.Normal("mu", records["x"].mean(), 1)``. This is a test and no proof. It cannot see
+    what a function takes from elsewhere: a global that was computed from confidential records, or
+    that changes after the plan was saved.
+
+    Parameters
+    ----------
+    build : callable
+        Function of a table's records, public and confidential columns, that returns a
+        :class:`ppm.Model` or a PyMC model of them.
+    candidates : callable
+        Function of published records, those of one group if the plan has groups, that returns a
+        finite set of parameters, as :class:`ppm.Candidates` takes it.
+    center : callable, optional
+        Function of the same that returns one value of all parameters: the rule is
+        :class:`ppm.Limited`, with limits around it. Without it it is :class:`ppm.Capped`.
+    weight : float, default 1
+        Weight of all records, where there is a center.
+    back : callable, optional
+        Function from the model's values to those of the confidential column.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> def build(records):
+    ...     return ppm.GammaPoisson(records["children"], shape=2, rate=1)
+    >>> def candidates(published):
+    ...     return {"mu": published["children"].mean() * np.linspace(0.5, 2.0, 50)}
+    >>> ppm.release.Posterior(build, candidates)
+    Posterior(build=build, candidates=candidates)
+    """
+
+    build: Callable
+    candidates: Callable
+    center: Callable | None = None
+    weight: float = 1.0
+    back: Callable | None = None
+
+    def __post_init__(self):
+        for name in ("build", "candidates", "center", "back"):
+            given = getattr(self, name)
+            if not callable(given) and (given is not None or name in _NEEDED):
+                raise ValueError(
+                    f"{name} must be a function; got {type(given).__name__}"
+                )
+        check_number("weight", self.weight, at_least=0)
+
+    def _model(self, plan, records):
+        built = self.build(records)
+        if isinstance(built, Model):
+            return built
+        from ppm.models.pymc import PyMCModel
+
+        # tried once more before anything is drawn, on published records alone
+        return PyMCModel.from_records(
+            self.build,
+            records,
+            example=self._example(plan),
+            confidential=[*plan.confidential],
+        )
+
+    def _public(self, function, plan):
+        """What a function makes of the published records, by label if the plan has groups."""
+        if not plan.groups:
+            return function(plan.published)
+        labels = plan.labels(plan.published)
+        by_label = plan.published.groupby(labels)
+        return {label: function(records) for label, records in by_label}
+
+    def check_model(self, plan):
+        """Refuse a model in which a published record reaches more than its own term."""
+        from ppm.models import own_terms
+
+        own_terms.check(
+            functools.partial(self._model, plan),
+            self._example(plan),
+            confidential=[*plan.confidential],
+        )
+
+    def _example(self, plan):
+        """Published records of every group, with values from the lowest to the highest."""
+        example = clipped(plan, plan.published)
+        # some of each group, and of all values from the lowest to the highest
+        order = example.sort_values([*plan.confidential]).index
+        spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
+        some = example.groupby(plan.labels(example)).head(2).index
+        return example.loc[sorted({*spread, *some})].reset_index(drop=True)
+
+    def model(self, table, plan, *, secure_noise=False):
+        """The :class:`ppm.Candidates` of a table."""
+        return Candidates(
+            self._model(plan, table),
+            self._public(self.candidates, plan),
+            groups=plan.labels(table) if plan.groups else None,
+            secure_noise=secure_noise,
+        )
+
+    def rule(self, plan):
+        """The rule: of width ε / m for each of m releases, and public."""
+        width = plan.epsilon / plan.releases
+        if self.center is None:
+            return Capped(width)
+        limits = Limits(-width / 2, width / 2)
+        center = self._public(self.center, plan)
+        return Limited(limits, center=center, weight=self.weight)
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Draw each release from the predictions of parameters of its own."""
+        return self.released(table, plan, random_seed=random_seed, secure=secure_noise)
+
+    def released(self, table, plan, *, random_seed=None, secure=False, draws=None):
+        """So many releases of one fit, by default as many as the plan has; each has ε / m."""
+        draws = plan.releases if draws is None else draws
+        seeds = streams(random_seed, 3)
+        model = self.model(table, plan, secure_noise=secure)
+        fitted = fit(model, self.rule(plan), draws=draws, random_seed=seeds[0])
+        predicted = fitted.release(draws, predictions=_PREDICTED, random_seed=seeds[1])
+        if self.back is not None:
+            predicted = predicted.copy(data=self.back(predicted.values))
+        public = [name for name in plan.published if name not in plan.confidential]
+        labels = table.groupby(public, dropna=False).ngroup() if public else 0
+        labels = np.zeros(len(table), dtype=np.intp) + np.asarray(labels)
+        return PosteriorRelease(
+            _one_of(predicted, labels, generator(seeds[2])),
+            guarantee(fitted),
+            (*statement_of(fitted, predicted),),
+        )
+
+
+def _one_of(predicted, labels, rng):
+    """One database of several predicted ones, of which records with equal labels are alike.
+
+    Of the predicted values of all records with a label together, whose number is that of these
+    records times that of the databases, it has systematic draws.
+    """
+    columns = predicted if isinstance(predicted, xr.Dataset) else {"": predicted}
+    arrays = {name: column.values for name, column in columns.items()}
+    first = next(iter(arrays.values()))
+    where = places(labels, len(first), rng)
+    made = {name: values[:, 0].copy() for name, values in arrays.items()}
+    for members in pd.Series(labels).groupby(labels).indices.values():
+        for release in range(len(first)):
+            order = np.argsort(first[release][:, members], axis=None, kind="stable")
+            chosen = read_off(order, where[release, members])
+            for name, values in arrays.items():
+                pool = values[release][:, members].reshape(
+                    order.size, *values.shape[3:]
+                )
+                made[name][release, members] = pool[chosen]
+    one = predicted.isel(prediction=0, drop=True)
+    if isinstance(predicted, xr.Dataset):
+        return one.assign({name: (one[name].dims, made[name]) for name in made})
+    return one.copy(data=made[""])
+
+
+# functions without which there is no posterior
+_NEEDED = ("build", "candidates")
