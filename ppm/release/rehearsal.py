@@ -142,7 +142,7 @@ class Rehearsal(Brief):
         plan = self.tried.get(best)
         if plan is None:
             plan = replace(self.plan, mechanism=Published(), epsilon=0)
-        return replace(plan, rehearsed=noted)
+        return _quietly(plan, rehearsed=noted)
 
     def _notes(self, best, goal, table, rows):
         """Sentences on a plan, those that matter most first."""
@@ -266,13 +266,13 @@ def rehearse(
     elif public is not None:
         columns_of("public", (*plan.groups, *plan.public), public)
     once = replace(plan, releases=1, rehearsed=None)
-    tried = {
-        (str(mechanism), float(epsilon)): replace(
-            once, mechanism=mechanism, epsilon=epsilon
-        )
-        for mechanism in (plan.mechanism, *alternatives)
-        for epsilon in epsilons or [plan.epsilon]
-    }
+    epsilons = [float(one) for one in epsilons or [plan.epsilon]]
+    tried = {}
+    for mechanism in (plan.mechanism, *alternatives):
+        # a mechanism warns once of what the plan makes of its settings
+        first = replace(once, mechanism=mechanism, epsilon=epsilons[0])
+        for epsilon in epsilons:
+            tried[str(mechanism), epsilon] = _quietly(first, epsilon=epsilon)
     within = [*dict.fromkeys((*plan.groups, *levels))]
     first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
     last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
@@ -292,10 +292,7 @@ def rehearse(
             counted, without = _groups(plan, table, levels, smallest)
             left_out |= {*without}
             for (mechanism, epsilon), variant in everything.items():
-                # a sample may have fewer different values, of which the plan has warned
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    variant = replace(variant, published=published)
+                variant = _quietly(variant, published=published)
                 seed_of_row = np.random.SeedSequence(
                     generator(seed).integers(2**63), spawn_key=(batch,)
                 )
@@ -312,7 +309,7 @@ def rehearse(
                 ]
                 bar.update()
     tried = {
-        row: replace(variant, releases=plan.releases) for row, variant in tried.items()
+        row: _quietly(variant, releases=plan.releases) for row, variant in tried.items()
     }
     shapes = [name for name, change in changes.items() if isinstance(change, tuple)]
     settings = {"repeats": repeats, "records": len(table), "levels": levels}
@@ -323,6 +320,13 @@ def rehearse(
         "left out": sorted(left_out),
     }
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
+
+
+def _quietly(plan, **changes):
+    """The plan with changes, without what it has warned of already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return replace(plan, **changes)
 
 
 def _pair(plan, public, within, rng):
