@@ -48,8 +48,20 @@ def changes(published, shown):
     return moved / moved["Data"]
 
 
+def own_weights_of(listed, rules, new_table):
+    """Mean own weight of the insured, by their answer."""
+    weights = ppm.fit(listed, rules["Own weights"], draws=1).weights
+    insured = new_table["insured"] == 1
+    return pd.Series(weights)[insured].groupby(new_table["answer"][insured]).mean()
+
+
 def by_d(carried):
     return carried.set_index("parameters")
+
+
+def four_carried(by_d):
+    """Whether with four parameters a few candidates are left, and one is near."""
+    return by_d.loc[4, "left, r = 5"] > 4 and by_d.loc[4, "nearest, r = 5"] < 1
 
 
 CLAIMS = {
@@ -72,17 +84,20 @@ CLAIMS = {
     ),
     "short-is-smaller": lambda long_fit, short_fit: short_fit["Δ"] < long_fit["Δ"],
     "limits-show-most": lambda changes: 0.8 < changes["Limits"] < 1.2,
+    "own-turn-down-yes": lambda own_weights_of: (
+        own_weights_of[1] < own_weights_of[0] - 0.1
+    ),
+    "few-share": lambda chances: (
+        1 / (chances["Data"] ** 2).sum() < 0.05 * chances["Data"].size
+    ),
+    "one-has-a-thousand": lambda by_d: (by_d.loc[1].filter(like="left") > 1000).all(),
     "own-show-nothing": lambda changes: changes["Own weights"] < 0.1,
     "divides-by-r": lambda by_d: all(
         0.9 * r < (10_000 / by_d.loc[4, f"left, r = {r}"]) ** (1 / 4) < 1.5 * r
         for r in (3, 5)
     ),
-    "carries-four": lambda by_d: (
-        by_d.loc[4, "left, r = 5"] > 4 and by_d.loc[4, "nearest, r = 5"] < 1
-    ),
-    "list-for-four": lambda by_d: (
-        by_d.loc[4, "left, r = 5"] > 4 and by_d.loc[4, "nearest, r = 5"] < 1
-    ),
+    "carries-four": lambda four_carried: four_carried,
+    "list-for-four": lambda four_carried: four_carried,
     "eight-are-too-many": lambda by_d: (
         by_d.loc[8, "left, r = 5"] < 4 and by_d.loc[8, "nearest, r = 5"] > 1.2
     ),
