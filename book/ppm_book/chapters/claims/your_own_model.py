@@ -75,7 +75,7 @@ CLAIMS = {
     ),
     "typical-at-risk": lambda log_p, spending: (
         np.median(in_millions(log_p)) > 0
-        and typical(spending)[ppm.record_bounds(in_millions(log_p)).argmax()] < 0.1
+        and typical(spending)[ppm.record_bounds(in_millions(log_p)).argmax()] < 0.3
     ),
     "r-hat-close-to-1": lambda long_fit: (long_fit.filter(like="R-hat") < 1.05).all(),
     "hundreds-of-draws": lambda long_fit: (long_fit.filter(like="ESS") > 100).all(),
