@@ -179,6 +179,8 @@ def _first_tasks(sheet):
     minutes = [
         cell.metadata["minutes"] for cell in sheet.cells if "do" in cell.metadata
     ]
+    if len(minutes) == 1:
+        return f" If you have time for one task only, take the one that says *{DO}*."
     told = (
         f" The tasks that say *{DO}* hold what the chapter teaches, and take {sum(minutes)} "
         "minutes together."

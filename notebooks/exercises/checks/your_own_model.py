@@ -14,8 +14,8 @@ SEED = 2024
 
 def given():
     """Simulated answers and expenditures, and draws that stand for those of a fit."""
-    survey, spending, fits = map(
-        np.random.default_rng, np.random.SeedSequence(SEED).spawn(3)
+    survey, spending, fits, public = map(
+        np.random.default_rng, np.random.SeedSequence(SEED).spawn(4)
     )
 
     g = SimpleNamespace(
@@ -25,27 +25,21 @@ def given():
     g.age = survey.integers(18, 80, 40)
     g.answer = (survey.random(40) < expit(0.4 - 0.05 * (g.age - 45))).astype(int)
     g.intercept, g.slope = survey.normal([[0.4], [-0.05]], [[0.35], [0.015]], (2, 200))
-    second_answer = (survey.random(40) < 0.3).astype(int)
-    g.second_log_lik = stats.bernoulli.logpmf(
-        second_answer, survey.beta(12, 28, (200, 1))
-    )
 
-    g.region = spending.choice(4, 60, p=[0.4, 0.3, 0.2, 0.1])
     log_spending = spending.normal(2.0, 0.6, 60)
     level, sigma = (
         spending.normal(2.0, 0.08, (200, 1)),
         spending.gamma(60, 0.01, (200, 1)),
     )
     g.spending_log_lik = stats.norm.logpdf(log_spending, level, sigma) - log_spending
-    g.spending_weights = ppm.record_weights(ppm.record_bounds(g.spending_log_lik))
 
     g.chains_log_lik = -fits.gamma(3.0, 0.7, (4, 100, 25)) - fits.gamma(
         2.0, 0.2, (4, 1, 25)
     )
-    asked = (fits.random(20) < 0.5).astype(int)
-    g.masked_log_lik = stats.bernoulli.logpmf(asked, fits.beta(8, 4, (150, 1)))
-    g.masked_log_lik[:, [3, 11]] = 0.0
     g.chains_weights = fits.uniform(0.1, 1.0, 25)
+
+    candidates = public.normal(0.0, 4.0, (1000, 3))
+    g.totals = -40.0 - ((candidates - 2.0) ** 2).sum(axis=1) / 2
     return g
 
 
@@ -72,46 +66,6 @@ def log_likelihood(g):
             "The log-probability of what each person answered, at every draw.",
             "y log p + (1 - y) log(1 - p), for every draw and person.",
         ),
-    )
-
-
-@exercise("one bound, in nats")
-def two_answers(g):
-    _, log_lik = _of_answers(g, g.age - 45)
-    return (
-        ppm.local_bound(log_lik + g.second_log_lik),
-        {
-            "A record is both answers together, and both leave together.": max(
-                ppm.local_bound(log_lik), ppm.local_bound(g.second_log_lik)
-            ),
-            "The two largest values need not belong to the same person and draw. Add first, then take "
-            "the maximum.": ppm.local_bound(log_lik)
-            + ppm.local_bound(g.second_log_lik),
-            "What became of the first answer?": ppm.local_bound(g.second_log_lik),
-        },
-        "One term for each person, of both responses.",
-    )
-
-
-@exercise("one weight for each of the twenty people")
-def masked(g):
-    bounds = np.abs(g.masked_log_lik).max(axis=0)
-    missing, known = bounds == 0, bounds[bounds > 0]
-    answered = np.zeros(bounds.size)
-    answered[~missing] = ppm.record_weights(known)
-    return (
-        ppm.record_weights(bounds),
-        {
-            "Nothing is known of these two. Does that make them dangerous or harmless? And their "
-            "bounds take part in the scaling.": answered,
-            "The smallest bound is that of all twenty.": np.where(
-                missing, 1.0, 1 - (bounds - known.min()) / np.ptp(known)
-            ),
-            "You gave them the average bound. Theirs is known: what is the maximum of zeros?": ppm.record_weights(
-                np.where(missing, known.mean(), bounds)
-            ),
-        },
-        "Their columns hold zeros: follow the algorithm as it is.",
     )
 
 
@@ -176,24 +130,49 @@ def cents(g):
     )
 
 
-@exercise("one number of households for each of the four regions")
-def regions(g):
-    heads = np.bincount(g.region, minlength=4)
-    weight = np.bincount(g.region, g.spending_weights, minlength=4)
+@exercise("three numbers: candidates left, a factor, and the length of a list")
+def left_of_a_list(g):
+    ratios = np.exp(g.totals - g.totals.max())
+    p = ratios / ratios.sum()
+
+    def from_left(left, parameters=3):
+        factor = (1000 / left) ** (1 / parameters)
+        return [left, factor, 10 * factor**6]
+
+    left = 1 / (p**2).sum()
+    right = from_left(left)
     return (
-        weight,
+        right,
         {
-            "These are the households, each counted fully.": heads,
-            "This is an average weight. How many households do the weights add up to?": weight
-            / heads,
-            "These are shares of the whole.": weight / g.spending_weights.sum(),
-            "A weight between 0 and 1 counts as a part of a household.": np.bincount(
-                g.region, g.spending_weights > 0, minlength=4
+            "Probabilities add up to 1: divide by their sum before you square them.": from_left(
+                1 / (ratios**2).sum()
             ),
+            "This is the sum of squares. Its reciprocal counts candidates.": from_left(
+                (p**2).sum()
+            ),
+            "All three parameters together divide the list so. What does each of them do, if all do "
+            "the same?": from_left(left, 1),
+            "You took a third of the whole division. Each parameter divides what the others leave.": [
+                left,
+                1000 / left / 3,
+                10 * (1000 / left / 3) ** 6,
+            ],
+            "With six parameters the list is divided six times, one after another: factors multiply.": [
+                *right[:2],
+                10 * 6 * right[1],
+            ],
+            "Six parameters divide this list of 1,000 so. How long must it be for ten to be left?": [
+                *right[:2],
+                1000 / right[1] ** 6,
+            ],
+            "With a list of this length one candidate is left, and ten are wanted.": [
+                *right[:2],
+                right[1] ** 6,
+            ],
         },
         (
-            "How many households does a household of weight 0.4 count for?",
-            "Add the weights, region by region.",
+            "From sums of terms to probabilities, and then as the chapter counts candidates.",
+            "p = exp(totals) / sum, left = 1 / Σ p², factor³ = 1000 / left.",
         ),
     )
 

@@ -6,41 +6,18 @@ import pandas as pd
 import ppm
 
 
-def more(synthetic_answers, answer, groups):
+def more(synthetic_answers, table, groups_of_age):
     """Share of yes above that of the data, by release and age."""
     return (
-        pd.DataFrame((synthetic_answers.values - answer).T)
-        .groupby(groups, observed=False)
+        pd.DataFrame((synthetic_answers.values - table["answer"].to_numpy()).T)
+        .groupby(groups_of_age.to_numpy(), observed=False)
         .mean()
         .T
     )
 
 
-def together(synthetic_answers, answer):
-    return pd.Series((synthetic_answers.values - answer).mean(axis=1))
-
-
-def moved(expenditure, level_of, levels, regions):
-    """How far the weights moved each region's level, in standard errors."""
-    fits = [level_of(fit).values for fit in (expenditure.unweighted, expenditure)]
-    error = [
-        np.sqrt(sum(one.var() / ppm.chains.effective_draws(one) for one in both))
-        for both in zip(*(np.moveaxis(fit, -1, 0) for fit in fits), strict=True)
-    ]
-    return (levels["weighted"] - levels["unweighted"]).set_axis(regions) / error
-
-
-def largest(log_lik):
-    return ppm.record_bounds(log_lik).max()
-
-
-def kept(levels):
-    """What the islands keep."""
-    return levels["sum of weights"].iloc[-1]
-
-
-def households_there(levels):
-    return levels["households"].iloc[-1]
+def together(synthetic_answers, table):
+    return pd.Series((synthetic_answers.values - table["answer"].to_numpy()).mean(1))
 
 
 def bound_in(units):
@@ -48,30 +25,43 @@ def bound_in(units):
     return units.set_index("Unit of expenditures")["Δ"]
 
 
-def sample(weighed):
-    return [*weighed["posterior mean"]][0]
+def in_millions(log_p):
+    return log_p - np.log(1e-3)
 
 
-def population(weighed):
-    return [*weighed["posterior mean"]][1]
+def typical(spending):
+    """How far each household is from the mean, in standard deviations."""
+    return np.abs(spending - spending.mean()) / spending.std()
 
 
-def inside(weighed):
-    return [*weighed["posterior mean"]][2]
+def long_fit(diagnostics):
+    return diagnostics.iloc[:, 0].astype(float)
 
 
-def noise(population, asked, draws):
-    return np.sqrt(2 * population / asked.size / draws)
+def short_fit(diagnostics):
+    return diagnostics.iloc[:, 1].astype(float)
 
 
-def centred_share(of_ill):
-    before, centred, _, unprotected = of_ill
-    return (centred - before) / (unprotected - before)
+def changes(published, shown):
+    """Mean change that each rule shows, as a share of what nothing protected shows."""
+    moved = pd.Series(shown) - published.mean()
+    return moved / moved["Data"]
 
 
-def own_share(of_ill):
-    before, _, own, unprotected = of_ill
-    return (own - before) / (unprotected - before)
+def own_weights_of(listed, rules, new_table):
+    """Mean own weight of the insured, by their answer."""
+    weights = ppm.fit(listed, rules["Own weights"], draws=1).weights
+    insured = new_table["insured"] == 1
+    return pd.Series(weights)[insured].groupby(new_table["answer"][insured]).mean()
+
+
+def by_d(carried):
+    return carried.set_index("parameters")
+
+
+def four_carried(by_d):
+    """Whether with four parameters a few candidates are left, and one is near."""
+    return by_d.loc[4, "left, r = 5"] > 4 and by_d.loc[4, "nearest, r = 5"] < 1
 
 
 CLAIMS = {
@@ -80,50 +70,47 @@ CLAIMS = {
         more.mean().idxmin() == "61–79"
         and more["61–79"].mean() < -2 * more["61–79"].sem()
     ),
-    "more-than-halve": lambda expenditure, largest: (
-        expenditure.local_bound < largest / 2
-    ),
-    "keep-nearly-all": lambda kept, households_there, levels: (
-        kept > 0.9 * households_there == 0.9 * levels["households"].min()
-    ),
-    "own-level-hardly-moves": lambda moved: moved.abs().idxmin() == "Islands",
-    "other-levels-fall": lambda moved: (moved.drop("Islands") < -2).all(),
     "cents-add": lambda bound_in: np.isclose(
         bound_in["cents"] - bound_in["thousand dollars"], np.log(1e5)
     ),
-    "cents-double": lambda bound_in: (
-        1.8 < bound_in["cents"] / bound_in["thousand dollars"] < 2.2
+    "typical-at-risk": lambda log_p, spending: (
+        np.median(in_millions(log_p)) > 0
+        and typical(spending)[ppm.record_bounds(in_millions(log_p)).argmax()] < 0.3
     ),
-    "largest-count-smallest-weight": lambda visiting, visits: (
-        visiting.weights[visits.argmax()] == visiting.weights.min()
+    "r-hat-close-to-1": lambda long_fit: (long_fit.filter(like="R-hat") < 1.05).all(),
+    "hundreds-of-draws": lambda long_fit: (long_fit.filter(like="ESS") > 100).all(),
+    "hardly-any-diverged": lambda long_fit: (
+        long_fit["divergences"] < 0.01 * long_fit["draws S"]
     ),
-    "varies-much": lambda synthetic_visits: (
-        np.quantile(synthetic_visits, 0.99, axis=1).std() > 1
+    "short-is-smaller": lambda long_fit, short_fit: short_fit["Δ"] < long_fit["Δ"],
+    "limits-show-most": lambda changes: 0.8 < changes["Limits"] < 1.2,
+    "own-turn-down-yes": lambda own_weights_of: (
+        own_weights_of[1] < own_weights_of[0] - 0.1
     ),
-    "sampling-weights": lambda sample, population: (
-        abs(sample - 3.0) < 0.2 and abs(population - 2.4) < 0.2
+    "few-share": lambda chances: (
+        1 / (chances["Data"] ** 2).sum() < 0.05 * chances["Data"].size
     ),
-    "move-it-down": lambda population, inside, noise: population - inside > 2 * noise,
-    "centred-show-half": lambda centred_share: 0.5 < centred_share < 1.2,
-    "own-lose-nearly-all": lambda own_share: abs(own_share) < 0.25,
-    "r-hat-close-to-1": lambda diagnostics: (
-        diagnostics.filter(like="R-hat") < 1.05
-    ).all(axis=None),
-    "hundreds-of-draws": lambda diagnostics: (diagnostics.filter(like="ESS") > 100).all(
-        axis=None
+    "one-has-a-thousand": lambda by_d: (by_d.loc[1].filter(like="left") > 1000).all(),
+    "own-show-nothing": lambda changes: changes["Own weights"] < 0.1,
+    "divides-by-r": lambda by_d: all(
+        0.9 * r < (10_000 / by_d.loc[4, f"left, r = {r}"]) ** (1 / 4) < 1.5 * r
+        for r in (3, 5)
     ),
-    "hardly-any-diverged": lambda diagnostics, chains, draws: (
-        diagnostics["divergences"].sum() < 0.01 * chains * draws
+    "carries-four": lambda four_carried: four_carried,
+    "list-for-four": lambda four_carried: four_carried,
+    "eight-are-too-many": lambda by_d: (
+        by_d.loc[8, "left, r = 5"] < 4 and by_d.loc[8, "nearest, r = 5"] > 1.2
     ),
+    "limits-leave-more": lambda by_d: (
+        by_d["left under limits, r = 5"] > by_d["left, r = 5"]
+    ).all(),
 }
 NUMBERS = {
     "yes in data": lambda shares: f"{shares.loc['61–79', 'confidential']:.2f}",
     "yes in releases": lambda shares: f"{shares.loc['61–79', 'synthetic']:.2f}",
-    "bound before": lambda largest: f"{largest:.1f}",
-    "bound after": lambda expenditure: f"{expenditure.local_bound:.1f}",
-    "islands": lambda kept, households_there: f"{kept:.1f} of {households_there}",
-    "population": lambda population: f"{population:.2f}",
-    "inside": lambda inside: f"{inside:.2f}",
-    "centred share": lambda centred_share: f"{100 * centred_share:.0f} %",
-    "own share": lambda own_share: f"{100 * own_share:.0f} %".replace("-", "−"),
+    "few": lambda short_fit: f"{short_fit['ESS, sum']:.0f}",
+    "limits share": lambda changes: f"{100 * changes['Limits']:.0f} %",
+    "candidates": lambda of_insured: f"{of_insured.size:,}",
+    "eight": lambda by_d: f"{by_d.loc[8, 'left, r = 5']:.1f}",
+    "nearest": lambda by_d: f"{by_d.loc[8, 'nearest, r = 5']:.1f}",
 }
