@@ -17,7 +17,7 @@ COLOURS = {
     "Limits": "#5B7F00",
     # rivals that are no posterior
     "Bins": "#7A4B00",
-    "Sums": "#882255",
+    "Means": "#882255",
     "Capped": "#8A6D00",
     "Range-capped": "#00755A",
     # darker: the same weights with another prior
