@@ -14,10 +14,13 @@ from ppm.seeds import generator, streams
 
 # a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
 _STEPS = 2**20
-# logarithms of the factors that are thought possible, and standard deviations of them: of the
-# factor that is common to all groups, and of a group's own beside it
-_LOGS = np.linspace(np.log(0.2), np.log(5.0), 81)
-_COMMON, _OWN = 0.5, (0.01, 0.03, 0.1, 0.3)
+# logarithms of the factors that are thought possible, of a group and, coarser, of all together
+_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (321, 121))
+# standard deviations of the logarithms of the common factor, and of a group's own beside it
+_COMMON, _OWN = 0.5, (0.02, 0.05, 0.1, 0.3)
+# without a cap, this part of the values at least is not cut off; and of the others so many in a
+# group as noise of scale 1 / ε would move
+_WHOLE, _CUT = 0.95, 5.0
 # shares of a special value that are thought possible
 _SHARES = np.linspace(0.0, 1.0, 1001)
 # beside two samples, by how much a share changes from one table to the next: this part of its
@@ -31,9 +34,11 @@ class Means(OneColumn):
 
     Parameters
     ----------
-    cap : float, default 0.95
+    cap : float, optional
         Where values are cut off in the sum: this quantile of the group's published values, other
-        than special ones. Above 0 and at most 1.
+        than special ones; above 0 and at most 1. Without it, the quantile is
+        :math:`\max(0.95, 1 - 5 / (\epsilon n))` for n records of the group, so that the tail counts
+        where the noise lets it.
     special : sequence of float, optional
         Values, such as 0, of which the records of each group are counted instead. They stay what
         they are, and their share follows the count.
@@ -64,11 +69,12 @@ class Means(OneColumn):
     Means(special=[0])
     """
 
-    cap: float = 0.95
+    cap: float | None = None
     special: tuple = ()
 
     def __post_init__(self):
-        check_number("cap", self.cap, above=0, at_most=1)
+        if self.cap is not None:
+            check_number("cap", self.cap, above=0, at_most=1)
         if len(self.special):
             as_list("special", self.special)
 
@@ -92,7 +98,10 @@ class Means(OneColumn):
         values, labels, pools = self.given(table, plan)
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
         rows = {label: labels == label for label in dict.fromkeys(labels)}
-        groups = [_Group(pools[label], own.sum(), self) for label, own in rows.items()]
+        groups = [
+            _Group(pools[label], own.sum(), plan.epsilon, self)
+            for label, own in rows.items()
+        ]
         totals = [
             group.totals(values[own])
             for group, own in zip(groups, rows.values(), strict=True)
@@ -136,15 +145,14 @@ class Means(OneColumn):
 class _Group:
     """The published records of one group, and what they say of its sum and counts."""
 
-    def __init__(self, pool, records, settings):
+    def __init__(self, pool, records, epsilon, settings):
         self.special = np.asarray(settings.special, dtype=np.float64)
         self.published = np.array([np.mean(pool == value) for value in self.special])
         others = pool[~np.isin(pool, self.special)]
         # where all published values are special ones, nothing is known of the others
         self.others = others if others.size else np.array([1.0])
-        self.cap = max(
-            float(np.quantile(self.others, settings.cap)), np.finfo(float).tiny
-        )
+        cap = settings.cap or max(_WHOLE, 1 - _CUT / (epsilon * records))
+        self.cap = max(float(np.quantile(self.others, cap)), np.finfo(float).tiny)
         self.records, self.published_records = records, pool.size
         capped = np.clip(self.others, 0.0, self.cap)
         spread = capped.var() / max(capped.mean(), np.finfo(float).tiny) ** 2
@@ -189,28 +197,24 @@ class _Group:
 
 def _factors(groups, sums, shares, epsilon):
     """Factor of each group: the exponential of its logarithm's mean, given all noisy sums."""
-    likely = np.array(
-        [
-            # discrete Laplace noise of scale 1 / (2 ε), in caps
-            -2
-            * epsilon
-            * np.abs(group.records * (1 - np.sum(special)) * group.added - total)
-            for group, total, special in zip(groups, sums, shares, strict=True)
-        ]
-    )
+    likely = []
+    for group, total, special in zip(groups, sums, shares, strict=True):
+        others = max(group.records * (1 - np.sum(special)), 0.5)
+        # discrete Laplace noise of scale 1 / (2 ε), in caps; no sharper than the grid
+        scale = 0.5 / epsilon + others * np.gradient(group.added)
+        likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
+    likely = np.array(likely)[:, None, :]
     weights, means = [], []
     for own in _OWN:
-        variances = [own**2 + group.sampled for group in groups]
+        variances = np.reshape([own**2 + group.sampled for group in groups], (-1, 1, 1))
         # chances of a group's factor (last axis) around each common one
-        around = -(np.subtract.outer(_LOGS, _LOGS) ** 2) / 2
-        around = around / np.reshape(variances, (-1, 1, 1))
-        around -= np.log(np.exp(around).sum(axis=2, keepdims=True))
-        joint = around + likely[:, None, :]
+        around = -(np.subtract.outer(_COMMON_LOGS, _LOGS) ** 2) / 2 / variances
+        joint = around - np.log(np.exp(around).sum(axis=2, keepdims=True)) + likely
         highest = joint.max(axis=2, keepdims=True)
         chances = np.exp(joint - highest)
         total = chances.sum(axis=2)
         weights.append((np.log(total) + highest[..., 0]).sum(axis=0))
         means.append(chances @ _LOGS / total)
-    weights = np.array(weights) - _LOGS**2 / 2 / _COMMON**2
+    weights = np.array(weights) - _COMMON_LOGS**2 / 2 / _COMMON**2
     weights = np.exp(weights - weights.max())
     return np.exp(np.einsum("oc,ogc->g", weights / weights.sum(), np.array(means)))
