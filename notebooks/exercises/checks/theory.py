@@ -1,4 +1,4 @@
-"""Exercises of the chapter on theory: costs, and weights on a finite public set."""
+"""Exercises of the chapter on theory: three candidates, costs, and record-only weights."""
 
 from types import SimpleNamespace
 
@@ -10,9 +10,9 @@ from checks import exercise
 
 
 def given():
-    """Log-likelihoods of two households at three candidates, their weights, and W."""
+    """Log-likelihoods of two households at three candidates, and their weights."""
     log_lik = np.array([[-1.71, -8.56], [-1.63, -4.33], [-3.55, -2.09]])
-    return SimpleNamespace(log_lik=log_lik, weights=np.array([1.0, 0.5]), W=2.0)
+    return SimpleNamespace(log_lik=log_lik, weights=np.array([1.0, 0.5]))
 
 
 @exercise("three probabilities, one for each candidate")
@@ -52,35 +52,18 @@ def releases(g):
     )
 
 
-@exercise("two weights, one for each household")
-def cap_weights(g):
-    moves, bounds = np.ptp(g.log_lik, axis=0), ppm.record_bounds(g.log_lik)
+@exercise("the letters of the record-only weights", "abcdefg")
+def record_only(g):
     return (
-        np.minimum(1, g.W / moves),
+        set("bdfg"),
         {
-            "A weight is at most 1.": g.W / moves,
-            "W limits how far a term moves, not its largest absolute value.": g.W
-            / bounds,
-            "Each household has a weight of its own.": np.full(2, g.W / moves.max()),
-        },
-        "How far does each column move over the candidates?",
-    )
-
-
-@exercise("the letters of the weights with which ε = W is true", "abcdefg")
-def which_is_strict(g):
-    return (
-        set("bdf"),
-        {
-            "You also marked one that is record-only, but whose terms move too far.": set(
-                "bdfg"
-            ),
-            "You also marked a grid that has looked at the records.": set("bcdf"),
+            "You also marked a grid that has looked at the records.": set("bcdfg"),
             "You also marked a weight that is set by the most extreme record.": set(
-                "bdef"
+                "bdefg"
             ),
-            "One is missing. A smaller weight moves less.": set("bf"),
-            "One is missing. How far can a term between −W and 0 move?": set("bd"),
+            "You also marked weights that need the ends of the table.": set("abdfg"),
+            "One is missing. Does a constant look at anybody?": set("bdg"),
+            "One is missing. The rule need not know the model.": set("bdf"),
         },
-        "Is the weight record-only, and can no term move by more than W?",
+        "Can each weight be found without seeing the other households?",
     )

@@ -36,11 +36,6 @@ def left_end(picture):
     ]
 
 
-def reach(weighted):
-    """Least and largest of the weighted draws."""
-    return weighted.min(), weighted.max()
-
-
 def bound_on_grid(counts):
     """Δ of the same steps on the grid of the theory's chapter."""
     grid = {"mu": np.linspace(2.0, 12.0, 101)}
@@ -78,9 +73,7 @@ CLAIMS = {
     "g-most-unusual": g_is_most_unusual,
     "g-is-delta": g_is_most_unusual,
     "g-has-the-largest": g_is_most_unusual,
-    "grid-finds-more": lambda bound_on_grid, delta, reach: (
-        bound_on_grid > delta and 2 < reach[0] and reach[1] < 12
-    ),
+    "grid-finds-more": lambda bound_on_grid, delta: bound_on_grid > delta,
     "factor-of-billions": lambda releases, epsilon: (
         np.log(1e9) < releases * epsilon < np.log(1e12)
     ),
@@ -113,9 +106,6 @@ CLAIMS = {
         > 1.5 * comparison["sd of μ"]["Unweighted"]
     ),
     "weighted-drops-h": h_has_no_weight,
-    "weighted-moves": lambda comparison: (
-        comparison["mean of μ"]["Weighted"] < comparison["mean of μ"]["Unweighted"]
-    ),
     "em-missed-its-aim": lambda em_delta, delta: em_delta > 1.1 * delta,
     "left-end": lambda left_end: all(
         max(weights["outline"]) == 0 == change["across"][0][0]
@@ -148,10 +138,7 @@ NUMBERS = {
     "Δ": lambda delta: f"{delta:.2f}",
     "factor of G": lambda delta: f"{np.exp(delta):,.1f}",
     "root factor of G": lambda delta: f"{np.exp(delta / 2):,.1f}",
-    "squared factor of G": lambda delta: f"{np.exp(2 * delta):,.0f}",
     "ε": lambda epsilon: f"{epsilon:.2f}",
-    "lowest draw": lambda reach: f"{reach[0]:.1f}",
-    "highest draw": lambda reach: f"{reach[1]:.1f}",
     "weight of A": lambda weights: f"{weights[0]:.2f}",
     "one weight": lambda scalar: f"{scalar[0]:.2f}",
     "Weighted keeps": lambda kept: f"{kept['Weighted']:.1f}",

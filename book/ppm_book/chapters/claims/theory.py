@@ -46,10 +46,6 @@ def h_is_still(alpha, loss):
     return alpha[7] == 0 == loss[7]
 
 
-def h_is_still_and_others_stay(alpha, loss, delta):
-    return h_is_still(alpha, loss) and loss[:7].max() < delta
-
-
 def touches_and_lift_below(bounds, lift, delta):
     return a_has_largest_bound(bounds) and lift_below_delta(lift, delta)
 
@@ -60,11 +56,6 @@ def leaves_the_band(h_unweighted, delta):
 
 CLAIMS = {
     "a-has-largest-bound": a_has_largest_bound,
-    "a-has-largest-bound-in-answer": a_has_largest_bound,
-    "a-has-largest-bound-in-text": a_has_largest_bound,
-    "a-lowest-at-12": lambda term, means: (
-        term.argmin() == means.size - 1 and term.min() < 0
-    ),
     "a-sets-delta": a_has_largest_bound,
     "draws-reach-less-far": lambda by_draws, means, delta: (
         by_draws.highest < means[-1] and by_draws.delta < delta
@@ -78,18 +69,9 @@ CLAIMS = {
     "none-comes-near": lambda share: share.max() < 0.5,
     "h-has-weight-0": lambda alpha: alpha[7] == 0,
     "h-exactly-0": h_is_still,
-    "h-on-0": h_is_still_and_others_stay,
     "leaves-the-band": leaves_the_band,
     "leaves-the-band-in-answer": leaves_the_band,
     "leaves-the-band-in-text": leaves_the_band,
-    "cap-holds": lambda own_loss, own_again, cap: (
-        max(*own_loss, *own_again) <= cap + 1e-9
-    ),
-    "two-losses-agree": lambda own_loss, own_again, loss: (
-        np.allclose(own_loss, own_again) and not np.allclose(own_loss, loss)
-    ),
-    "h-keeps-some": lambda own: 0 < own[7] == own.min() < 0.1,
-    "own-keeps-less": lambda own, alpha: own.sum() < alpha.sum(),
 }
 NUMBERS = {
     "lift": lambda lift: f"{lift:.2f}",
@@ -97,8 +79,6 @@ NUMBERS = {
     "Δ of chapter 1": lambda by_draws: f"{by_draws.delta:.2f}",
     "highest draw": lambda by_draws: f"{by_draws.highest:.1f}",
     "used": lambda ratio: f"{np.abs(ratio).max():.2f}",
-    "own sum": lambda own: f"{own.sum():.1f}",
-    "sum": lambda alpha: f"{alpha.sum():.1f}",
     "nearest": lambda share: f"{100 * share.max():.0f} %",
     "H unweighted": lambda h_unweighted: f"{np.abs(h_unweighted).max():.1f}",
 }
