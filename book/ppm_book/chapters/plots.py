@@ -127,10 +127,13 @@ def check_places(figure):
             outside = ~(np.abs(across - 0.5) <= 0.5 + 1e-6).all(axis=1)
             if outside.any():
                 panel = axes.get_title() or axes.get_title("left") or axes.get_ylabel()
+                name = artist.get_label()
+                if name.startswith("_"):  # it has none of its own
+                    name = type(artist).__name__
                 first = ", ".join(f"{number:g}" for number in points[outside][0])
                 warnings.warn(
                     f"panel {panel!r} ends before {outside.sum()} of {len(points)} points of "
-                    f"{artist.get_label()!r}, for example ({first})",
+                    f"{name!r}, for example ({first})",
                     PlaceWarning,
                     stacklevel=2,
                 )
