@@ -141,6 +141,11 @@ def prior_decides(priors):
     return surely_less(*bounds_at(priors, 1.0, 10.0))
 
 
+def property_of_the_prior(prior_decides, priors):
+    """Whether Δ grows with the prior alone, and is that of a record that stands alone."""
+    return prior_decides and priors.loc[10.0, "the only one of its kind"]
+
+
 def off(repaired):
     return repaired["90th percentile"]
 
@@ -211,6 +216,7 @@ CLAIMS = {
         models["Unweighted"].idxmax()
         == np.log(models["Unweighted"] / 78.7).abs().idxmin()
     ),
+    "property-of-the-prior": property_of_the_prior,
     "prior-decides": prior_decides,
     "one-of-its-kind": lambda priors: priors.loc[10.0, "the only one of its kind"],
     "shuffled-stays": lambda single_log, off: (
@@ -224,9 +230,7 @@ CLAIMS = {
     "very-different-bounds": lambda models: (
         models["Unweighted"].max() > 3 * models["Unweighted"].min()
     ),
-    "prior-decides-in-summary": lambda prior_decides, priors: (
-        prior_decides and priors.loc[10.0, "the only one of its kind"]
-    ),
+    "prior-decides-in-summary": property_of_the_prior,
     "statistic-and-model": depends,
     "repair-in-summary": weights_repair,
 }
