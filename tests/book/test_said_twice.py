@@ -53,6 +53,7 @@ FINDINGS = [
             "closer-than-unprotected": "DPweighted is closer than the same model with "
             "nothing protected",
             "chapter-undecided": "neither is surely closer",
+            "chapter-within-two": "less than two",
             "ten-disagrees": "chains disagree",
             "ten-thousands-first": "DPweighted is closer at the first setting",
             "shuffled-stays": "Shuffled stays where Unweighted is",
