@@ -26,7 +26,6 @@ __all__ = [
     "log_axis",
     "cut_off",
     "check_places",
-    "PlaceWarning",
 ]
 
 # for an order, from the lightest that can be read (1) to dark (0)
