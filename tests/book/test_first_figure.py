@@ -4,7 +4,6 @@ import doctest
 import re
 import runpy
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +11,7 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import page, sentences
+from ppm_book.chapters import page
 from ppm_book.tools import parameters, sphinx_fixes
 
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
@@ -134,45 +133,3 @@ def test_the_picture_for_sharing_has_the_size_that_others_show():
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     sides = int.from_bytes(picture[16:20]), int.from_bytes(picture[20:24])
     assert sides == (1200, 630)
-
-
-@pytest.mark.parametrize(
-    ("page", "chapter", "claim", "words"),
-    [
-        (
-            "intro",
-            "ce_application",
-            "each-weight-kept-the-mean",
-            "one weight for each record kept the mean better than one weight for all",
-        ),
-        (
-            "intro",
-            "ce_application",
-            "scatter-and-level",
-            "one weight for all was off in scatter, one weight for each record in level",
-        ),
-        (
-            "intro",
-            "strict_release",
-            "bins-nearer",
-            "noisy counts in public bins, filled with published records, were nearer",
-        ),
-        *(
-            ("ledger", "application_settings", claim, words)
-            for claim, words in {
-                "mean-everywhere": "For the mean DPweighted is closer with every model and",
-                "chapter-undecided": "neither is surely closer",
-                "one-component": "with one component on the log DPweighted is closer",
-                "shuffled-stays": "Shuffled stays where Unweighted is",
-                "trimmed-repairs": "Trimmed repairs the single regression better than",
-            }.items()
-        ),
-    ],
-)
-def test_findings_are_claims_of_their_chapters(page, chapter, claim, words):
-    notebook = nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", 4)
-    marks = {name: (place, end) for place, end, name in sentences.take_marks(notebook)}
-    texts = [owner[key] for owner, key in sentences.texts_of(notebook)]
-    place, end = marks[claim]
-    assert words.lower() in (ROOT / f"book/{page}.md").read_text("utf-8").lower()
-    assert words in sentences.sentence(texts[place], end)

@@ -1,6 +1,8 @@
 """What the figures' helpers draw, and what a figure brings to its page."""
 
 import inspect
+import re
+import warnings
 from base64 import b64decode
 
 import arviz as az
@@ -10,7 +12,7 @@ import pytest
 from matplotlib import pyplot
 from nbclient import NotebookClient
 
-from ppm_book.chapters import plots, running
+from ppm_book.chapters import plots, running, still
 from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import studio
 
@@ -128,3 +130,92 @@ def test_a_figure_by_arviz_has_both_editions_and_is_shown_once():
     assert {"image/png", NARROW_TYPE} == {*figure._repr_mimebundle_()}
     assert [axes.get_title() for axes in figure.axes] == ["one", "other"]
     assert not pyplot.get_fignums()  # Jupyter shows what is open
+
+
+def told_of(figure):
+    """What a figure warns of, by its words, as it is shown."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure._repr_mimebundle_()
+    assert all(one.category is plots.PlaceWarning for one in told)
+    return [str(one.message) for one in told]
+
+
+DRAWN = {
+    "a line": lambda axes: axes.plot([1, 2], [1, 4], label="all"),
+    "marks": lambda axes: axes.scatter([1, 2], [1, 4], label="all"),
+    "a band": lambda axes: axes.fill_between([1, 2], [1, 1], [4, 4], label="all"),
+    "an interval": lambda axes: plots.interval(axes, [1], [1], [2], [4], "Weighted"),
+    "a violin": lambda axes: plots.violins(axes, {"Weighted": [1.0, 2.0, 4.0]}),
+    "bars": lambda axes: axes.bar([1, 2], [1, 4], label="all"),
+    "steps": lambda axes: axes.stairs([1, 4], [0, 1, 2], label="all"),
+    "lines": lambda axes: axes.vlines([1], [1], [4], label="all"),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_what_is_drawn_outside_its_panel_is_told(draw, scale):
+    for top, outside in ((4, False), (3.9, True)):
+        figure, (axes,) = plots.panels(size=(3, 3))
+        draw(axes)
+        bottom = 0.1 if scale == "log" else 0
+        axes.set(title="Bounds", yscale=scale, xlim=(-1, 5), ylim=(bottom, top))
+        found = told_of(figure)
+        assert bool(found) == outside
+        assert all("panel 'Bounds' ends before" in one for one in found)
+
+
+def test_a_point_is_told_on_either_side_and_on_a_logarithmic_axis_a_zero():
+    for limits in ({"xlim": (1.5, 3)}, {"xlim": (0, 1.9)}, {"ylim": (1.1, 5)}):
+        figure, (axes,) = plots.panels(size=(3, 3))
+        axes.plot([1, 2], [1, 4], "o")
+        axes.set(**limits)
+        (found,) = told_of(figure)
+        assert "ends before 1 of 2 points" in found
+    figure, (axes,) = plots.panels(size=(3, 3))
+    axes.plot([1, 2, 3], [0, 10, np.nan], "o")
+    plots.log_axis(axes)
+    (found,) = told_of(figure)
+    assert "1 of 2 points" in found and found.endswith("(1, 0)")
+
+
+def test_what_is_cut_off_on_purpose_what_spans_a_panel_and_words_are_not_told():
+    figure, (axes, _) = plots.panels(2, 2, size=(3, 3))
+    plots.cut_off(axes.plot([1, 2], [1, 9]))
+    plots.cut_off(axes.scatter([1, 2], [1, 9]))
+    axes.axhline(9), axes.axvline(9), axes.axhspan(4, 9), axes.axvspan(4, 9)
+    axes.text(9, 9, "words")
+    axes.plot([1, 9], [1, 9], visible=False)
+    axes.set(xlim=(0, 5), ylim=(0, 5))
+    # a place in the panel's own coordinates is inside
+    axes.plot([0.5], [0.5], "o", transform=axes.transAxes)
+    assert not told_of(figure)
+
+
+def test_a_moving_picture_s_still_one_tells_too():
+    figure, (axes,) = plots.panels(size=(3, 3))
+    axes.plot([1, 2], [1, 4])
+    axes.set(ylim=(0, 3))
+    with pytest.warns(plots.PlaceWarning, match="1 of 2 points"):
+        still.element(figure, "title", "said", "move it")
+
+
+def test_a_build_stops_at_a_point_outside_and_a_reader_s_run_tells_it(tmp_path, capsys):
+    code = """
+        from ppm_book.chapters import plots
+        figure, (axes,) = plots.panels(size=(3, 3))
+        axes.plot([1, 2], [1, 4], "o", label="Weighted")
+        axes.set(title="Bounds", ylim=(0, 3))
+        figure"""
+    cell = nbformat.v4.new_code_cell(inspect.cleandoc(code))
+    cell.metadata["mystnb"] = {"figure": {"name": "fig-bounds"}}
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    with running.own_kernel():
+        NotebookClient(notebook).execute()
+    nbformat.write(notebook, tmp_path / "chapter.ipynb")
+    told = r"chapter, cell \[1\] \(fig-bounds\): PlaceWarning: panel 'Bounds' ends before 1"
+    with pytest.raises(studio.Failed, match=told):
+        studio.refuse_warnings(tmp_path / "chapter.ipynb")
+    studio.refuse_warnings(tmp_path / "chapter.ipynb", allowed=["PlaceWarning"])
+    assert re.match(told, capsys.readouterr().err)

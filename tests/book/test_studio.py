@@ -479,7 +479,7 @@ def test_a_cell_at_fault_ends_the_run_which_is_not_complete(root, cell, told, ca
 def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(
     root, monkeypatch, capsys
 ):
-    def execute(*_):
+    def execute(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(studio, "execute", execute)
@@ -522,7 +522,7 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
 def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(
     root, monkeypatch, capsys, number
 ):
-    def execute(*_):
+    def execute(*_, **__):
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), number)
             time.sleep(10)

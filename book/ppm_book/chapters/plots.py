@@ -10,12 +10,23 @@ from matplotlib import colormaps, style
 from matplotlib.colors import ListedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import LogLocator
 
 from ppm_book.chapters.style import COLOURS, NARROW_TYPE
 
-__all__ = ["panels", "by_arviz", "legend", "interval", "violins", "log_axis"]
+__all__ = [
+    "panels",
+    "by_arviz",
+    "legend",
+    "interval",
+    "violins",
+    "log_axis",
+    "cut_off",
+    "check_places",
+]
 
 # for an order, from the lightest that can be read (1) to dark (0)
 SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.43, 256)))
@@ -23,6 +34,8 @@ SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.43, 256)))
 POINTS = 20
 # a level that marks are compared with
 LEVEL = {"color": "0.3", "linestyle": "--", "linewidth": 1}
+# what may reach out of its panel, because the figure's words say so
+CUT_OFF = "cut off"
 style.use(Path(__file__).with_name("book.mplstyle"))
 
 
@@ -37,6 +50,7 @@ class _Shown(Figure):
             NARROW_TYPE: print_figure(_narrow(self), dpi=200, **asked),
         }
         _check_words(self)
+        check_places(self)
         return pictures
 
 
@@ -72,6 +86,108 @@ def _contrast(text):
         channels > 0.04045, ((channels + 0.055) / 1.055) ** 2.4, channels / 12.92
     )
     return 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+
+
+class PlaceWarning(UserWarning):
+    """A line, a bar or a mark reaches out of its panel, where nobody sees it."""
+
+
+def check_places(figure):
+    """Warn of lines, bars and marks that reach out of their panel.
+
+    Jupyter hides an error here, and builds refuse a warning. Words, what spans a panel as
+    ``axhline`` does, and what :func:`cut_off` was told of are left out.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ppm_book.chapters import plots
+    >>> figure, (axes,) = plots.panels(size=(3, 3))
+    >>> _ = axes.plot([1, 2], [3, 5], label="Weighted")
+    >>> _ = axes.set(title="Bounds", ylim=(0, 4))
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     plots.check_places(figure)
+    >>> print(told[0].message)
+    panel 'Bounds' ends before 1 of 2 points of 'Weighted', for example (2, 5)
+    """
+    for axes in figure.axes:
+        axes.autoscale_view()  # limits may wait for it
+        to_panel = axes.transAxes.inverted()
+        for artist in (*axes.lines, *axes.collections, *axes.patches):
+            if not artist.get_visible() or artist.get_gid() == CUT_OFF:
+                continue
+            points = _points(artist, axes)
+            across = to_panel.transform(axes.transData.transform(points))
+            outside = ~(np.abs(across - 0.5) <= 0.5 + 1e-6).all(axis=1)
+            if outside.any():
+                panel = axes.get_title() or axes.get_title("left") or axes.get_ylabel()
+                name = artist.get_label()
+                if name.startswith("_"):  # it has none of its own
+                    name = type(artist).__name__
+                first = ", ".join(f"{number:g}" for number in points[outside][0])
+                warnings.warn(
+                    f"panel {panel!r} ends before {outside.sum()} of {len(points)} points of "
+                    f"{name!r}, for example ({first})",
+                    PlaceWarning,
+                    stacklevel=2,
+                )
+
+
+def _points(artist, axes):
+    """Finite points of what is drawn in a panel's coordinates; else none."""
+    place, points = artist.get_transform(), []
+    if isinstance(artist, Line2D):
+        points = [artist.get_xydata()]
+    elif isinstance(artist, Patch):
+        place = (
+            axes.transData if artist.get_data_transform() == axes.transData else None
+        )
+        corners = artist.get_patch_transform().transform(artist.get_path().vertices)
+        # a bar stands on 0, which a logarithmic axis does not have
+        for values, axis in zip(corners.T, (axes.xaxis, axes.yaxis), strict=True):
+            values[(values <= 0) & (axis.get_scale() == "log")] = np.nan
+        points = [corners]
+    elif artist.get_offset_transform() == axes.transData:
+        place, points = axes.transData, [np.ma.filled(artist.get_offsets(), np.nan)]
+    else:
+        points = [path.vertices for path in artist.get_paths()]
+    if not points or place is None:
+        return np.empty((0, 2))
+    if not all(place.contains_branch_seperately(axes.transData)):
+        return np.empty((0, 2))
+    points = np.concatenate(points)
+    return points[np.isfinite(points).all(axis=1)]
+
+
+def cut_off(artists):
+    """Let a line or marks reach out of their panel; the figure's words then have to say so.
+
+    Parameters
+    ----------
+    artists : matplotlib.artist.Artist or list of these
+        As ``Axes.plot``, ``Axes.scatter`` and ``Axes.fill_between`` return them.
+
+    Returns
+    -------
+    matplotlib.artist.Artist or list of these
+        As given.
+
+    Examples
+    --------
+    >>> from ppm_book.chapters import plots
+    >>> figure, (axes,) = plots.panels(size=(3, 3))
+    >>> _ = plots.cut_off(axes.plot([1, 2], [3, 5]))
+    >>> _ = axes.set_ylim(0, 4)
+    >>> plots.check_places(figure)
+    """
+    for artist in artists if isinstance(artists, (list, tuple)) else [artists]:
+        artist.set_gid(CUT_OFF)
+    return artists
 
 
 def _narrow(figure):

@@ -14,6 +14,7 @@ def element(figure, title, said, to_do):
     """Element of HTML with a figure, what it says, and what a reader of the web page can do."""
     drawn, png = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, dpi=140)
+    plots.check_places(figure)
     # 64 colours are enough, and a quarter of the bytes
     Image.open(drawn).convert("RGB").quantize(64, Image.Quantize.MAXCOVERAGE).save(
         png, "PNG", optimize=True

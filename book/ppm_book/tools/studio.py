@@ -72,8 +72,19 @@ def record_of(name, values, profile, started):
     }
 
 
-def execute(name, values, folder, profile, workers=None, scheduler=None, bars=False):
+def execute(
+    name,
+    values,
+    folder,
+    profile,
+    workers=None,
+    scheduler=None,
+    bars=False,
+    allowed=(),
+):
     """Execute a notebook into a folder, and return what was run; ``bars`` show its progress.
+
+    A cell may warn of what is ``allowed``, by its category's name.
 
     Raises
     ------
@@ -100,7 +111,7 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
             running.leave_note(folder, shown["ce_data"])
         given = {key: shown[key] for key in record["changed"]}
         _run_cells(name, output, given, place, bars)
-    refuse_warnings(output)
+    refuse_warnings(output, allowed)
     executed = nbformat.read(output, 4)
     # papermill notes where it read and wrote
     executed.metadata.pop("papermill", None)
@@ -146,14 +157,19 @@ def complete(folder, record):
     return record
 
 
-def refuse_warnings(executed):
-    """Fail if a cell of an executed notebook warned."""
+def refuse_warnings(executed, allowed=()):
+    """Fail if a cell of an executed notebook warned; what is allowed is told, and no fault."""
     for cell in nbformat.read(executed, 4).cells:
         said = "".join(
             o.text for o in cell.get("outputs", ()) if o.get("name") == "stderr"
         )
-        if warned := re.search(r"\b\w*Warning: .*", said):
-            raise Failed(f"{executed.stem}, cell [{cell.execution_count}]: {warned[0]}")
+        for warned in re.finditer(r"\b(\w*Warning): .*", said):
+            figure = cell.metadata.get("mystnb", {}).get("figure", {})
+            label = f" ({figure['name']})" if "name" in figure else ""
+            told = f"{executed.stem}, cell [{cell.execution_count}]{label}: {warned[0]}"
+            if warned[1] not in allowed:
+                raise Failed(told)
+            print(told, file=sys.stderr)
 
 
 def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler=None):
@@ -182,7 +198,15 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
         raise Refused(f"the output folder {folder} cannot be made: {told}") from None
     try:
         record = execute(
-            name, values, folder, profile, workers, scheduler, sys.stderr.isatty()
+            name,
+            values,
+            folder,
+            profile,
+            workers,
+            scheduler,
+            bars=sys.stderr.isatty(),
+            # other parameters may put a point outside its panel
+            allowed=["PlaceWarning"],
         )
         if name in parameters.chapters():
             print("Making the page", file=sys.stderr, flush=True)

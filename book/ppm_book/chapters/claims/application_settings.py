@@ -1,7 +1,10 @@
 """Claims and numbers of the chapter on the settings of the application."""
 
+import itertools
+
 import numpy as np
 
+import ppm
 from ppm_book.chapters.page import surely_less
 
 TAIL = "90th percentile"
@@ -72,6 +75,77 @@ def repairs(of_verdicts):
     return repairs
 
 
+def weights_repair(repairs):
+    return repairs("log, K = 1") and repairs(f"{THOUSANDS}, K = 1")
+
+
+def by_fit(told, truth):
+    """Smallest, median and largest 90th percentile of the releases, over the data's, by fit."""
+    return {
+        model: {
+            rule: np.quantile(one.of_releases[TAIL] / truth[TAIL], [0, 0.5, 1])
+            for rule, one in found.items()
+        }
+        for model, found in told.items()
+    }
+
+
+def between_the_two(by_fit, ends):
+    """Where all of Unweighted lies above the data, DPweighted's median lies in between."""
+    found = [
+        1 < of[ppm.ByRisk(*pair)][1] < of[ppm.Unweighted()][1]
+        for of in by_fit.values()
+        for pair in ends
+        if of[ppm.Unweighted()][0] > 1
+    ]
+    return all(found) if found else None
+
+
+def scatters_around(by_fit, ends, partner):
+    """Where Unweighted lies on the data's line, EMweighted does, and reaches further."""
+    found = []
+    for of in by_fit.values():
+        low, _, high = of[ppm.Unweighted()]
+        if low <= 1 <= high:
+            reach = [of[partner(ppm.ByRisk(*pair))] for pair in ends]
+            found += [
+                least <= 1 <= most and most - least > high - low
+                for least, _, most in reach
+            ]
+    return all(found) if found else None
+
+
+def depends(verdicts):
+    """Whether the verdicts differ by statistic and by model, by more than two standard errors."""
+
+    def apart(one, other):
+        pair = [(row["difference"], row["±"] / 2) for row in (one, other)]
+        surely = surely_less(*pair) or surely_less(*pair[::-1])
+        return one["closer"] != other["closer"] and surely
+
+    rows = dict(verdicts.iterrows())
+    pairs = [*itertools.combinations(rows, 2)]
+    by_model = [
+        (one, other)
+        for one, other in pairs
+        if one[0] == other[0] == TAIL and one[2] == other[2]
+    ]
+    by_statistic = [(one, other) for one, other in pairs if one[1:] == other[1:]]
+    return all(
+        any(apart(rows[one], rows[other]) for one, other in kind)
+        for kind in (by_model, by_statistic)
+    )
+
+
+def prior_decides(priors):
+    return surely_less(*bounds_at(priors, 1.0, 10.0))
+
+
+def property_of_the_prior(prior_decides, priors):
+    """Whether Δ grows with the prior alone, and is that of a record that stands alone."""
+    return prior_decides and priors.loc[10.0, "the only one of its kind"]
+
+
 def off(repaired):
     return repaired["90th percentile"]
 
@@ -130,9 +204,9 @@ CLAIMS = {
     "one-component-thousands": lambda throughout: throughout(
         f"{THOUSANDS}, K = 1", "DPweighted"
     ),
-    "closer-than-unprotected": lambda repairs: (
-        repairs("log, K = 1") and repairs(f"{THOUSANDS}, K = 1")
-    ),
+    "closer-than-unprotected": weights_repair,
+    "between-the-two": between_the_two,
+    "scatters-around": scatters_around,
     "log-three-disagrees": lambda misses: misses("1", "log", 3),
     "thousands-one-misfits": lambda too_high: too_high(THOUSANDS, 1),
     "thousands-two-passes": lambda misses: misses("none", THOUSANDS, 2),
@@ -142,7 +216,8 @@ CLAIMS = {
         models["Unweighted"].idxmax()
         == np.log(models["Unweighted"] / 78.7).abs().idxmin()
     ),
-    "prior-decides": lambda priors: surely_less(*bounds_at(priors, 1.0, 10.0)),
+    "property-of-the-prior": property_of_the_prior,
+    "prior-decides": prior_decides,
     "one-of-its-kind": lambda priors: priors.loc[10.0, "the only one of its kind"],
     "shuffled-stays": lambda single_log, off: (
         single_log and abs(off["Shuffled"] - off["Unweighted"]) < 3
@@ -152,6 +227,12 @@ CLAIMS = {
         and off["Trimmed"] < off["DPweighted"] < off["Unweighted"] - 5
         and abs(off["Trimmed"]) < abs(off["DPweighted"])
     ),
+    "very-different-bounds": lambda models: (
+        models["Unweighted"].max() > 3 * models["Unweighted"].min()
+    ),
+    "prior-decides-in-summary": property_of_the_prior,
+    "statistic-and-model": depends,
+    "repair-in-summary": weights_repair,
 }
 NUMBERS = {
     "log one": lambda mean_of: mean_of("log", 1),

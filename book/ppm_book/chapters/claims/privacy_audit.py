@@ -70,6 +70,31 @@ def error(comparison):
     return comparison["error"]
 
 
+def capped(worst):
+    return worst.sel(mechanism="Capped")
+
+
+def by_largest(loss):
+    """Whether the largest count is the one whose leaving moves the posterior most."""
+    return loss.idxmax() == loss.index.max()
+
+
+def none_when_fixed(above):
+    return not above["fixed"].any()
+
+
+def every_size_and_way(again):
+    return (again.loc[M] > 0).all(axis=None)
+
+
+def no_other(again):
+    return not again.drop(index=M).any(axis=None)
+
+
+def far_above(loss, own):
+    return loss.max() > 2 * own[M]
+
+
 def weighted_far_above(extreme):
     """For the table with a lone 40, in all three ways to compute the weights again."""
     found = extreme.loc["Weighted"]
@@ -78,9 +103,18 @@ def weighted_far_above(extreme):
 
 
 CLAIMS = {
-    "far-above": lambda loss, own: loss.max() > 2 * own[M],
-    "by-its-largest-count": lambda loss, weight: (
-        loss.idxmax() == loss.index.max() and weight[loss.idxmax()] == 0
+    "far-above-in-figure": lambda far_above, by_largest: far_above and by_largest,
+    "no-other-above-oscillation": lambda worst, loss: (
+        loss.drop(index=loss.index.max()).max()
+        < worst["oscillation_bound"].to_series()[M]
+    ),
+    "capped-alike": lambda capped: all(
+        np.allclose(capped[f"loss_{way}"], capped["loss_fixed"])
+        for way in ("common", "integrated")
+    ),
+    "far-above": far_above,
+    "by-its-largest-count": lambda by_largest, loss, weight: (
+        by_largest and weight[loss.idxmax()] == 0
     ),
     "at-most-draws": lambda over: over[M] > 0.5,
     "weighted-stays-below": lambda over: over["Weighted"] == 0,
@@ -90,15 +124,24 @@ CLAIMS = {
     "larger-on-t": lambda at_largest: (
         at_largest.loc["Capped on T"] >= at_largest.loc["Capped"]
     ).all(),
-    "fixed-none": lambda above: not above["fixed"].any(),
-    "only-weighted-m": lambda again: not again.drop(index=M).any(axis=None),
-    "every-size-and-way": lambda again: (again.loc[M] > 0).all(axis=None),
+    "only-weighted-m-crosses": lambda every_size_and_way, no_other: (
+        every_size_and_way and no_other
+    ),
+    "fixed-none-in-figure": none_when_fixed,
+    "every-size-in-figure": every_size_and_way,
+    "no-other-in-figure": no_other,
+    "fixed-none": none_when_fixed,
+    "only-weighted-m": no_other,
+    "every-size-and-way": every_size_and_way,
     "more-with-the-worst": lambda share: share["worst"] > share["common"],
     "weighted-far-above": lambda weighted_far_above, extreme: (
         weighted_far_above
         and extreme.loc["Weighted", "loss_integrated"]
         > 0.95 * extreme.loc["Weighted", "loss_common"]
     ),
+    "lone-40-shows": weighted_far_above,
+    "every-size-in-summary": every_size_and_way,
+    "no-other-in-summary": no_other,
     "weighted-above-too": weighted_far_above,
     "threshold-protects": lambda extreme: (
         10 * extreme.loc["Weighted-M", "loss_worst"] < extreme.loc["Weighted-M", "2Δ"]
