@@ -276,6 +276,10 @@ class ReleasePlan:
                     f"{name} must have only published categories in {column!r}: declare all "
                     "possible ones in the published table, as a pandas Categorical"
                 )
+        self.check_groups(name, table)
+
+    def check_groups(self, name, table):
+        """Refuse a table with missing labels, or with groups that nobody published."""
         for column in self.groups:
             if table[column].isna().any():
                 raise ValueError(f"{name} must have no missing label in {column!r}")

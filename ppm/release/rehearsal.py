@@ -265,6 +265,7 @@ def rehearse(
         table = table.astype(dict.fromkeys(plan.limits, np.float64))
     elif public is not None:
         columns_of("public", (*plan.groups, *plan.public), public)
+        plan.check_groups("public", public)
     once = replace(plan, releases=1, rehearsed=None)
     epsilons = [float(one) for one in epsilons or [plan.epsilon]]
     tried = {}
@@ -279,7 +280,7 @@ def rehearse(
     everything, runs = first | tried | last, []
     seeds = streams(random_seed, repeats)
     if confidential is None:
-        samples = [_pair(plan, public, within, generator(seed)) for seed in seeds]
+        samples = [_pair(plan, public, generator(seed)) for seed in seeds]
         batches = [(*pair, 1, seed) for pair, seed in zip(samples, seeds, strict=True)]
     else:
         batches = [(plan.published, table, repeats, random_seed)]
@@ -329,30 +330,21 @@ def _quietly(plan, **changes):
         return replace(plan, **changes)
 
 
-def _pair(plan, public, within, rng):
+def _pair(plan, public, rng):
     """Two samples of the published records of each group: of their number, and of this year's."""
     published = plan.published.astype(dict.fromkeys(plan.limits, np.float64))
-    where = plan.labels(published)
-    rows = pd.Series(np.arange(len(published))).groupby(where)
-    first = np.concatenate([rng.choice(own, len(own)) for own in rows.indices.values()])
-    if public is None:
-        second = np.concatenate(
-            [rng.choice(own, len(own)) for own in rows.indices.values()]
-        )
-        return _numbered(published, first), clipped(plan, _numbered(published, second))
-    sizes = pd.Series(plan.labels(public)).value_counts()
-    second = np.concatenate(
-        [
-            rng.choice(own, sizes.get(label, 0))
-            for label, own in rows.indices.items()
-            if sizes.get(label, 0)
-        ]
-    )
-    return _numbered(published, first), clipped(plan, _numbered(published, second))
+    labels = plan.labels(published)
+    rows = pd.Series(labels).groupby(labels).indices
+    sizes = pd.Series(plan.labels(published if public is None else public))
+    sizes = sizes.value_counts()
+    first = [rng.choice(own, own.size) for own in rows.values()]
+    second = [rng.choice(own, sizes.get(label, 0)) for label, own in rows.items()]
+    first, second = (_numbered(published, rows) for rows in (first, second))
+    return first, clipped(plan, second)
 
 
 def _numbered(table, rows):
-    return table.iloc[rows].reset_index(drop=True)
+    return table.iloc[np.concatenate(rows)].reset_index(drop=True)
 
 
 def _groups(plan, table, levels, smallest):
