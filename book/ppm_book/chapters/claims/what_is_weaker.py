@@ -196,10 +196,6 @@ def grows(typical, sizes):
     return typical[sizes[-1]] > typical[sizes[0]]
 
 
-def worst(losses, sizes):
-    return losses[losses["size"] == sizes[-1]].groupby("mechanism")["common"].max()
-
-
 def most_times(times, losses, sizes):
     """Among the databases of Weighted-M."""
     largest = (losses["size"] == sizes[-1]) & (losses["mechanism"] == "Weighted-M")
@@ -364,8 +360,16 @@ CLAIMS = {
     "own-stay-below": lambda decisive, worst_of: (
         decisive.loc["Own weights", "ε"] > 1.25 * worst_of["Own weights"]
     ),
-    "capped-stays-below": lambda decisive, worst_of: (
-        decisive.loc["Capped on T", "ε"] > 2 * worst_of["Capped on T"]
+    "own-do-not-react": lambda own_with_h, own_without_h: np.array_equal(
+        own_with_h.weights[:-1], own_without_h.weights
+    ),
+    "h-keeps-some": lambda own_with_h: (
+        np.argmin(own_with_h.weights) == 7 and own_with_h.weights[7] > 0.01
+    ),
+    "own-within-w": lambda own_with_h, own_ratio: (
+        own_with_h.strict
+        and np.abs(own_ratio).max() <= own_with_h.rule.width + 1e-9
+        and own_with_h.epsilon() == own_with_h.rule.width
     ),
     "own-epsilon-below-two-delta": lambda decisive: (
         2 * decisive.loc["Own weights", "ε"] < decisive.loc["Own weights", "2Δ"]
@@ -409,8 +413,8 @@ NUMBERS = {
     "speaks to": lambda middle: f"{middle.max()}",
     "low total": lambda low_total: f"{low_total}",
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
-    "ε capped": lambda truncate_at: f"{truncate_at:g}",
-    "loss capped": lambda worst: f"{worst['Capped on T']:.1f}",
+    "A moves": lambda log_p_eight: f"{np.ptp(log_p_eight[:, 0]):.2f}",
+    "A own": lambda own_with_h: f"{own_with_h.weights[0]:.2f}",
     "T from": lambda mean: f"{0.9 * mean:g}",
     "T to": lambda mean: f"{1.1 * mean:g}",
     "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
@@ -419,16 +423,13 @@ NUMBERS = {
     "fewest": lambda sizes: f"{sizes[0]:,}",
     "most": lambda sizes: f"{sizes[-1]:,}",
     "share above": lambda large: f"{100 * large['estimate']:.0f} %",
-    "largest loss": lambda worst: f"{worst['Weighted-M']:.1f}",
     "times": lambda most_times: f"{most_times:.1f}",
     **{
         f"{release} {attack} {m}": lambda power, row=(release, attack), m=m: (
             f"{100 * power.loc[row, m]:.0f}"
         )
         for release, attack, m in [
-            ("With weights", "total", 3),
             ("With weights", "total", 20),
-            ("With weights", "likelihood ratio", 3),
             ("With weights", "likelihood ratio", 20),
             ("Without the seed", "total", 20),
             ("Without the seed", "likelihood ratio", 20),
