@@ -176,10 +176,6 @@ def seven(weights):
     return weights.dropna()
 
 
-def small(again_above, sizes):
-    return again_above.loc[("Weighted-M", sizes[0])]
-
-
 def large(again_above, sizes):
     return again_above.loc[("Weighted-M", sizes[-1])]
 
@@ -271,7 +267,6 @@ CLAIMS = {
     ),
     "weighted-shrinks": lambda shrinks: shrinks["Weighted"],
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
-    "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
     "weighted-stayed-below": weighted_stays_below,
     "weighted-in-tables-drawn": weighted_stays_below,
@@ -420,7 +415,6 @@ NUMBERS = {
     "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
     "loss again": lambda again: f"{again:.2f}",
     "2Δ": lambda two_delta: f"{two_delta:.2f}",
-    "fewest": lambda sizes: f"{sizes[0]:,}",
     "most": lambda sizes: f"{sizes[-1]:,}",
     "share above": lambda large: f"{100 * large['estimate']:.0f} %",
     "times": lambda most_times: f"{most_times:.1f}",
