@@ -361,6 +361,9 @@ CLAIMS = {
     "h-keeps-some": lambda own_with_h: (
         np.argmin(own_with_h.weights) == 7 and own_with_h.weights[7] > 0.01
     ),
+    "own-keeps-less": lambda own_with_h, on_the_list: (
+        own_with_h.weights.sum() < on_the_list.weights.sum()
+    ),
     "own-within-w": lambda own_with_h, own_ratio: (
         own_with_h.strict
         and np.abs(own_ratio).max() <= own_with_h.rule.width + 1e-9
@@ -408,6 +411,8 @@ NUMBERS = {
     "speaks to": lambda middle: f"{middle.max()}",
     "low total": lambda low_total: f"{low_total}",
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
+    "own sum": lambda own_with_h: f"{own_with_h.weights.sum():.1f}",
+    "sum": lambda on_the_list: f"{on_the_list.weights.sum():.1f}",
     "A moves": lambda log_p_eight: f"{np.ptp(log_p_eight[:, 0]):.2f}",
     "A own": lambda own_with_h: f"{own_with_h.weights[0]:.2f}",
     "T from": lambda mean: f"{0.9 * mean:g}",
