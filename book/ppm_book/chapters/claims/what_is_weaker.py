@@ -176,10 +176,6 @@ def seven(weights):
     return weights.dropna()
 
 
-def small(again_above, sizes):
-    return again_above.loc[("Weighted-M", sizes[0])]
-
-
 def large(again_above, sizes):
     return again_above.loc[("Weighted-M", sizes[-1])]
 
@@ -194,10 +190,6 @@ def shrinks(typical, sizes):
 
 def grows(typical, sizes):
     return typical[sizes[-1]] > typical[sizes[0]]
-
-
-def worst(losses, sizes):
-    return losses[losses["size"] == sizes[-1]].groupby("mechanism")["common"].max()
 
 
 def most_times(times, losses, sizes):
@@ -275,7 +267,6 @@ CLAIMS = {
     ),
     "weighted-shrinks": lambda shrinks: shrinks["Weighted"],
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
-    "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
     "weighted-stayed-below": weighted_stays_below,
     "weighted-in-tables-drawn": weighted_stays_below,
@@ -364,8 +355,19 @@ CLAIMS = {
     "own-stay-below": lambda decisive, worst_of: (
         decisive.loc["Own weights", "ε"] > 1.25 * worst_of["Own weights"]
     ),
-    "capped-stays-below": lambda decisive, worst_of: (
-        decisive.loc["Capped on T", "ε"] > 2 * worst_of["Capped on T"]
+    "own-do-not-react": lambda own_with_h, own_without_h: np.array_equal(
+        own_with_h.weights[:-1], own_without_h.weights
+    ),
+    "h-keeps-some": lambda own_with_h: (
+        np.argmin(own_with_h.weights) == 7 and own_with_h.weights[7] > 0.01
+    ),
+    "own-keeps-less": lambda own_with_h, on_the_list: (
+        own_with_h.weights.sum() < on_the_list.weights.sum()
+    ),
+    "own-within-w": lambda own_with_h, own_ratio: (
+        own_with_h.strict
+        and np.abs(own_ratio).max() <= own_with_h.rule.width + 1e-9
+        and own_with_h.epsilon() == own_with_h.rule.width
     ),
     "own-epsilon-below-two-delta": lambda decisive: (
         2 * decisive.loc["Own weights", "ε"] < decisive.loc["Own weights", "2Δ"]
@@ -409,26 +411,24 @@ NUMBERS = {
     "speaks to": lambda middle: f"{middle.max()}",
     "low total": lambda low_total: f"{low_total}",
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
-    "ε capped": lambda truncate_at: f"{truncate_at:g}",
-    "loss capped": lambda worst: f"{worst['Capped on T']:.1f}",
+    "own sum": lambda own_with_h: f"{own_with_h.weights.sum():.1f}",
+    "sum": lambda on_the_list: f"{on_the_list.weights.sum():.1f}",
+    "A moves": lambda log_p_eight: f"{np.ptp(log_p_eight[:, 0]):.2f}",
+    "A own": lambda own_with_h: f"{own_with_h.weights[0]:.2f}",
     "T from": lambda mean: f"{0.9 * mean:g}",
     "T to": lambda mean: f"{1.1 * mean:g}",
     "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
     "loss again": lambda again: f"{again:.2f}",
     "2Δ": lambda two_delta: f"{two_delta:.2f}",
-    "fewest": lambda sizes: f"{sizes[0]:,}",
     "most": lambda sizes: f"{sizes[-1]:,}",
     "share above": lambda large: f"{100 * large['estimate']:.0f} %",
-    "largest loss": lambda worst: f"{worst['Weighted-M']:.1f}",
     "times": lambda most_times: f"{most_times:.1f}",
     **{
         f"{release} {attack} {m}": lambda power, row=(release, attack), m=m: (
             f"{100 * power.loc[row, m]:.0f}"
         )
         for release, attack, m in [
-            ("With weights", "total", 3),
             ("With weights", "total", 20),
-            ("With weights", "likelihood ratio", 3),
             ("With weights", "likelihood ratio", 20),
             ("Without the seed", "total", 20),
             ("Without the seed", "likelihood ratio", 20),
