@@ -57,10 +57,10 @@ class Bins(OneColumn):
     are moved towards what the published shares say, as far as the noise makes it likely: they are
     the mean of a normal distribution given the noisy counts, in which counts differ from the
     expected ones by sampling, and by a relative change that is smooth along the values, half of it
-    common to all groups, with a size of its own for special values. The sizes of these changes are
-    the likeliest ones, given the noisy counts. The counts are then made the nearest ones in least
-    squares that are not negative and add up to the group's public number of records, and values are
-    drawn from them by systematic sampling.
+    common to all groups, with a size of its own for special values. Over the sizes of these changes
+    the mean is taken too, by their likelihood given the noisy counts. The counts are then made the
+    nearest ones in least squares that are not negative and add up to the group's public number of
+    records, and values are drawn from them by systematic sampling.
 
     A change inside a bin is not seen: its values are published ones or, where nobody published any,
     spread evenly, above 0 in their logarithm.
@@ -223,7 +223,7 @@ def _moved(groups, variance):
 
 
 def _moved_together(groups, variance):
-    """The mean of counts given the noisy ones, at the likeliest sizes of their changes."""
+    """The mean of counts given the noisy ones, over all sizes of their changes."""
     number = np.repeat(np.arange(len(groups)), [group.noisy.size for group in groups])
     ranks, alone, noisy, expected = (
         np.concatenate([getattr(group, name) for group in groups])
@@ -239,15 +239,16 @@ def _moved_together(groups, variance):
     special = shared * (alone[:, None] & alone)
     smooth, special = (changed @ part @ changed.T for part in (smooth, special))
     off, noise = noisy - expected, variance * np.eye(number.size)
-    likeliest = -np.inf
+    likelihoods, means = [], []
     for of_all in _SMOOTH:
         for of_alone in _ALONE if alone.any() else _ALONE[:1]:
             believed = sampled + of_all**2 * smooth + of_alone**2 * special
             factor = cho_factor(believed + noise, lower=True)
             solved = cho_solve(factor, off)
-            likelihood = -off @ solved / 2 - np.log(np.diag(factor[0])).sum()
-            if likelihood > likeliest:
-                likeliest, found = likelihood, expected + believed @ solved
+            likelihoods.append(-off @ solved / 2 - np.log(np.diag(factor[0])).sum())
+            means.append(expected + believed @ solved)
+    weights = np.exp(np.array(likelihoods) - max(likelihoods))
+    found = weights @ means / weights.sum()
     return [found[number == place] for place in range(len(groups))]
 
 
