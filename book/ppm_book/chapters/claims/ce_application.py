@@ -112,7 +112,7 @@ def difference(one, other):
     return one[0] - other[0] - error, one[0] - other[0] + error
 
 
-def compared(low, high):
+def in_words(low, high):
     """An interval of a difference in words: larger, smaller, or between the two."""
     if low > 0:
         return f"larger by {low:.1f} to {high:.1f}"
@@ -324,10 +324,11 @@ CLAIMS = {
     "groups-had-most-to-gain": groups_gain,
     "groups-can-buy-most": groups_gain,
     # risk
-    "small-part-of-the-data": lambda found: (
-        found.drop("Data").max() < 0.2 * found["Data"]
+    "small-part-of-the-data": lambda risk: risk.drop("Data").max() < 0.2 * risk["Data"],
+    "from-the-model": lambda risk: (
+        risk["Data"] - risk["Unweighted"]
+        > 5 * np.abs(risk.drop("Data") - risk["Unweighted"]).max()
     ),
-    "from-the-model": lambda found: found["Unweighted"] < 0.5 * found["Data"],
 }
 NUMBERS = {
     "factor up": lambda data, income: f"{data.income_range[1] / np.median(income):.0f}",
@@ -364,7 +365,7 @@ NUMBERS = {
     "databases": lambda databases: f"{databases}",
     "left out": lambda left_out: "; ".join(left_out) or "none",
     **{
-        f"{name}, {who}": lambda errors, place=(name, who): compared(
+        f"{name}, {who}": lambda errors, place=(name, who): in_words(
             *difference(errors[place], errors[place[0], "DPweighted"])
         )
         for name in ("mean", "90th percentile")
@@ -373,7 +374,7 @@ NUMBERS = {
     "mean, settings": lambda sure: f"{np.sum(sure('mean') > 0)} of {len(sure('mean'))}",
     "tail, settings": lambda sure, tail: f"{np.sum(sure(tail) < 0)}",
     "tail, settings of DP": lambda sure, tail: f"{np.sum(sure(tail) > 0)}",
-    "tail, last": lambda at_last, tail: compared(*difference(*at_last(tail))),
+    "tail, last": lambda at_last, tail: in_words(*difference(*at_last(tail))),
     # for the front page
     **{
         f"means, {who}": lambda away, who=who: "{:.1f} to {:.1f}".format(
@@ -389,8 +390,8 @@ NUMBERS = {
         for who in ("First quarter alone", "Unweighted", "DPweighted", "EMweighted")
     },
     "radius": lambda radius: f"{100 * radius:g}",
-    "fewest found": lambda found: f"{found.drop('Data').min():.0f}",
-    "most found": lambda found: f"{found.drop('Data').max():.0f}",
-    "in the data": lambda found: f"{found['Data']:.0f}",
+    "fewest found": lambda risk: f"{risk.drop('Data').min():.0f}",
+    "most found": lambda risk: f"{risk.drop('Data').max():.0f}",
+    "in the data": lambda risk: f"{risk['Data']:.0f}",
     "wildest": lambda wildest: f"{wildest:,.0f}".replace("-", "−"),
 }
