@@ -66,6 +66,13 @@ def test_nothing_is_sure_of_fits_whose_chains_disagree(monkeypatch):
     assert not CLAIMS["dp_where_sure"](lambda name: np.array([0, 0]))
 
 
+def test_a_difference_is_called_larger_or_smaller_only_with_its_whole_interval():
+    in_words = CLAIMS["in_words"]
+    assert in_words(0.1, 1.3) == "larger by 0.1 to 1.3"
+    assert in_words(-1.4, -0.4) == "smaller by 0.4 to 1.4"
+    assert in_words(-0.2, 0.5) == "between 0.2 smaller and 0.5 larger"
+
+
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():
     errors = np.random.default_rng(1).normal(-4.0, 0.5, 20)
     size, error = typical(errors)

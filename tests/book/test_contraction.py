@@ -105,27 +105,27 @@ def test_moments_and_affinity_of_a_poisson_record_are_those_of_the_chapter():
     drawn = cells["argument-draws"].split("rng =")[0]
     exec(drawn + "rng = np.random.default_rng(seed)", space)
     exec(cells["argument-check"], space)
-    y, places = np.arange(200), np.arange(0, 24_001, 3_000)
-    truth, mu = stats.poisson.pmf(y, 20.0), space["mu"][places, None]
+    exec(cells["argument-count"], space)
+    # means far away are too far for the sum: what counts is near
+    y, mu = np.arange(200), np.array([15.0, 19.0, 20.0, 22.0, 27.0])
+    truth = stats.poisson.pmf(y, 20.0)
     seen = truth > 0
     y, truth = y[seen], truth[seen]
-    ell = stats.poisson.logpmf(y, 20.0) - stats.poisson.logpmf(y, mu)
+    ell = stats.poisson.logpmf(y, 20.0) - stats.poisson.logpmf(y, mu[:, None])
     first, second = ell @ truth, ell**2 @ truth
-    # means far away are too far for the sum: what counts is near
-    near = slice(3, 6)
-    assert space["ball"][places][near] == pytest.approx(
-        50 * np.maximum(first, second)[near], abs=1e-9
-    )
-    logs = [np.log(np.exp(-a * ell[near]) @ truth) for a in space["fixed"]]
-    assert space["far"][places][near] == pytest.approx(
-        -50 * np.mean(logs, axis=0), abs=1e-9
-    )
+    assert space["ball"](mu) == pytest.approx(np.maximum(first, second), abs=1e-9)
+    logs = [np.log(np.exp(-a * ell) @ truth) for a in space["fixed"]]
+    assert space["far"](mu) == pytest.approx(-np.mean(logs, axis=0), abs=1e-9)
     # the prior's mass is that of the ball, and no smaller n tau^2 would do
-    ((x, *_),) = space["checks"].values()
-    for level, enough in ((x, True), (x - 0.11, False)):
-        inside = space["mu"][space["ball"] <= level]
-        mass = np.diff(stats.expon(scale=20.0).cdf(inside[[0, -1]])).item()
+    ((x, low, high, *_),) = space["checks"].values()
+    for level, enough in ((1.001 * x, True), (0.999 * x, False)):
+        mu = np.linspace(1.0, 100.0, 1_000_001)
+        inside = mu[space["ball"](mu) <= level / 50][[0, -1]]
+        mass = np.diff(stats.expon(scale=20.0).cdf(inside)).item()
         assert (mass >= np.exp(-level)) == enough
+    # U begins where the divergence is D + 3t = 5 times n tau^2, on both sides
+    edges = 50 * space["far"](np.array([low, high]))
+    assert low < 20.0 < high and edges == pytest.approx([5 * x, 5 * x])
 
 
 def test_a_bound_over_draws_nears_the_one_at_the_limit_and_the_global_one_does_not():

@@ -1,6 +1,7 @@
 """Claims and numbers of the chapter on trusting a bound."""
 
 from ppm_book.chapters import agreement
+from ppm_book.chapters.page import surely_less
 
 
 def chosen(fresh):
@@ -21,6 +22,31 @@ def changed(starts):
     return agree["as above"] != agree["both sides"]
 
 
+def by_two(by_sampler):
+    """Pairs of fits of one rule: by PyMC, and by the mixture's own sampler."""
+    one, other = by_sampler["PyMC"], by_sampler["own sampler"]
+    return [(one.unweighted, other.unweighted), (one, other)]
+
+
+def two_converged(by_two):
+    """Whether the chains of all these fits agree, by both R-hats."""
+    return all(agreement.agrees(fit) for pair in by_two for fit in pair)
+
+
+def same_bounds(by_two, two_converged):
+    """Whether no Δ of one sampler surely differs from that of the other."""
+    pairs = [
+        [(fit.local_bound, fit.diagnostics.error) for fit in pair] for pair in by_two
+    ]
+    return two_converged and not any(
+        surely_less(*pair) or surely_less(*pair[::-1]) for pair in pairs
+    )
+
+
+def divergences(by_two):
+    return sum(one.diagnostics.divergences or 0 for one, _ in by_two)
+
+
 FIRST = "R-hat, log-likelihood"
 
 CLAIMS = {
@@ -30,6 +56,9 @@ CLAIMS = {
         of_unweighted["R-hat"] < 1.05
     ).all(),
     "starts-change-the-verdict": lambda changed: changed.any(),
+    # appendix B in PyMC
+    "two-samplers-agree": same_bounds,
+    "two-samplers-converged": two_converged,
 }
 NUMBERS = {
     "agree": lambda fits: agreement.count(fits.values()),
@@ -39,5 +68,6 @@ NUMBERS = {
     "R-hat after": lambda of_unweighted: (
         f"{of_unweighted.loc['both sides', FIRST]:.2f}"
     ),
+    "divergences of PyMC": lambda divergences: f"{divergences}",
     "changed": lambda changed: f"{changed.sum()} of {len(changed)}",
 }
