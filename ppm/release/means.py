@@ -15,12 +15,12 @@ from ppm.seeds import generator, streams
 # a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
 _STEPS = 2**20
 # logarithms of the factors that are thought possible, of a group and, coarser, of all together
-_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (321, 121))
+_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (161, 61))
 # standard deviations of the logarithms of the common factor, and of a group's own beside it
-_COMMON, _OWN = 0.5, (0.02, 0.05, 0.1, 0.3)
+_COMMON, _OWN = 0.5, (0.03, 0.1, 0.3)
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
-_WHOLE, _CUT = 0.95, 5.0
+_WHOLE, _CUT = 0.95, 20.0
 # shares of a special value that are thought possible
 _SHARES = np.linspace(0.0, 1.0, 1001)
 # beside two samples, by how much a share changes from one table to the next: this part of its
@@ -37,7 +37,7 @@ class Means(OneColumn):
     cap : float, optional
         Where values are cut off in the sum: this quantile of the group's published values, other
         than special ones; above 0 and at most 1. Without it, the quantile is
-        :math:`\max(0.95, 1 - 5 / (\epsilon n))` for n records of the group, so that the tail counts
+        :math:`\max(0.95, 1 - 20 / (\epsilon n))` for n records of the group, so that the tail counts
         where the noise lets it.
     special : sequence of float, optional
         Values, such as 0, of which the records of each group are counted instead. They stay what
