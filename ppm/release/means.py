@@ -15,7 +15,7 @@ from ppm.seeds import generator, streams
 # a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
 _STEPS = 2**20
 # logarithms of the factors that are thought possible, of a group and, coarser, of all together
-_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (161, 61))
+_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (321, 61))
 # standard deviations of the logarithms of the common factor, and of a group's own beside it
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3)
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
@@ -201,7 +201,7 @@ def _factors(groups, sums, shares, epsilon):
     for group, total, special in zip(groups, sums, shares, strict=True):
         others = max(group.records * (1 - np.sum(special)), 0.5)
         # discrete Laplace noise of scale 1 / (2 ε), in caps; no sharper than the grid
-        scale = 0.5 / epsilon + others * np.gradient(group.added)
+        scale = 0.5 / epsilon + 0.5 * others * np.gradient(group.added)
         likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
     likely = np.array(likely)[:, None, :]
     weights, means = [], []
