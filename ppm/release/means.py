@@ -20,7 +20,7 @@ _LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (321, 6
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3)
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
-_WHOLE, _CUT = 0.95, 20.0
+_WHOLE, _CUT = 0.95, 5.0
 # shares of a special value that are thought possible
 _SHARES = np.linspace(0.0, 1.0, 1001)
 # beside two samples, by how much a share changes from one table to the next: this part of its
@@ -37,7 +37,7 @@ class Means(OneColumn):
     cap : float, optional
         Where values are cut off in the sum: this quantile of the group's published values, other
         than special ones; above 0 and at most 1. Without it, the quantile is
-        :math:`\max(0.95, 1 - 20 / (\epsilon n))` for n records of the group, so that the tail counts
+        :math:`\max(0.95, 1 - 5 / (\epsilon n))` for n records of the group, so that the tail counts
         where the noise lets it.
     special : sequence of float, optional
         Values, such as 0, of which the records of each group are counted instead. They stay what
@@ -60,7 +60,9 @@ class Means(OneColumn):
     differ. Where the noise drowns the sums, the release is the published table.
 
     Noisy sums see levels. They are blind to shapes, such as a highest tenth that rises. In a group
-    of few published records the shape is that of these few.
+    of few published records the shape is that of these few. A lower cap has less noise, and shows a
+    change of level better; a higher one sees a tail that grew. Counting special values costs some
+    of a change of level, and shows their share.
 
     Examples
     --------

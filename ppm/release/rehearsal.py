@@ -164,6 +164,8 @@ class Rehearsal(Brief):
                     "not surely nearer than published records at ε = 0: the difference is "
                     f"{mean:.1f} ± {2 * error:.1f} points"
                 )
+        if goal == "tail":
+            yield "a rehearsal knows last year's highest values alone"
         if left_out := self.settings["left out"]:
             yield f"means of {listed(left_out)} are left out: small groups or means near 0"
         if best in self.tried:
