@@ -145,6 +145,27 @@ def test_what_is_no_database_is_refused(predict):
     assert fit._released == []
 
 
+def test_several_predictions_of_a_release_are_made_at_one_draw_and_cost_no_more():
+    model = ppm.Candidates(ppm.GammaPoisson(COUNTS), {"mu": np.arange(90.0, 112.0)})
+    rule = ppm.Limited(ppm.Limits(-4.0, -3.5))
+    means, costs = {}, {}
+    for predictions in (1, 400):
+        fit = fitted(model, rule, draws=3)
+        released = fit.release(3, predictions=predictions, random_seed=2)
+        costs[predictions] = released.epsilon, released.epsilon_total
+        means[predictions] = released.mean("record")
+    assert costs[400] == costs[1] == (1.5, 1.5)
+    assert means[400].dims == ("release", "prediction") and means[1].dims == (
+        "release",
+    )
+    # all around one θ of the list: 400 means, each of 61 counts
+    middle = means[400].mean("prediction")
+    assert np.abs(middle - middle.round()).max() < 5 * (112 / 61 / 400) ** 0.5
+    assert {*middle.round().values} == {*fit.theta["mu"]}
+    with pytest.raises(ValueError, match="predictions must be a whole number"):
+        fit.release(1, predictions=0)
+
+
 def test_a_model_cannot_use_two_draws_for_one_release():
     def predict(model, theta, rng):
         assert np.ndim(theta["mu"]) == 0
