@@ -85,11 +85,7 @@ class Means(OneColumn):
         column = self.column(plan)
         for label, pool in pools_of(plan, column).items():
             others = pool[~np.isin(pool, self.special)]
-            if (
-                others.size
-                and np.quantile(others, 0.1) < 0
-                or np.max(others, initial=1) <= 0
-            ):
+            if others.size and (np.quantile(others, 0.1) < 0 or others.max() <= 0):
                 raise ValueError(
                     f"mechanism {self!r} takes a column whose published values are mostly above "
                     f"0 in each group; in {label or 'the table'!r} they are not: use Bins"
