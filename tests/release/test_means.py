@@ -1,120 +1,288 @@
-"""Published values that are moved and stretched to two noisy sums: their noise and their fit."""
+"""Noisy sums of groups: their ε, the factors that they make likely, and what they are blind to."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from neighbours import losses, totals_of, with_noise
 from scipy import stats
 
 import ppm
-from ppm.release import sums
-
-PUBLISHED = np.random.default_rng(1).normal(10.0, 2.0, 1500)
-VALUES = np.random.default_rng(2).normal(11.0, 2.5, 3000)
-GROUPS = np.arange(3000) % 3
+from ppm.release import Means, ReleasePlan, means
 
 
-def release(values=VALUES, **settings):
-    settings = {"epsilon": 1.0, "random_seed": 3} | settings
-    return sums.sums_release(values, PUBLISHED, (-20.0, 40.0), **settings)
+def table_of(values, groups=None):
+    groups = np.arange(len(values)) % 3 if groups is None else groups
+    return pd.DataFrame({"region": groups, "income": np.asarray(values, dtype=float)})
 
 
-def plain_sums(values, clip=(1.5, 2.2)):
-    """Both sums by their definition, in their units."""
-    standard = (values - PUBLISHED.mean()) / PUBLISHED.std()
-    first = np.clip(standard, -clip[0], clip[0]).sum() / clip[0]
-    return first, (np.minimum(standard**2, clip[1] ** 2) / (clip[1] ** 2 / 2) - 1).sum()
+def drawn(seed, records, factors=(1.0, 1.0, 1.0)):
+    table = table_of(np.random.default_rng(seed).lognormal(3.0, 0.6, records))
+    return table.assign(income=table["income"] * np.array(factors)[table["region"]])
 
 
-def test_without_noise_both_sums_are_those_of_their_definition(monkeypatch):
-    monkeypatch.setattr(
-        sums, "noisy_integers", lambda totals, *_, **__: np.array(totals)
-    )
-    groups = {"groups": GROUPS, "published_groups": np.arange(1500) * 0}
-    # groups 1 and 2 were not published, and take all published values, as group 0 has
-    found = release(**groups).noisy["sums"]
-    for group in range(3):
-        assert found[group] == pytest.approx(
-            plain_sums(VALUES[GROUPS == group]), abs=2e-3
-        )
-    # at the values' own mean and deviation, far from the prior's
-    far = release(PUBLISHED * 1.2 + 1.0)
-    assert far.synthetic.mean() == pytest.approx(13.0, abs=0.25)
-    assert far.synthetic.std() == pytest.approx(1.2 * PUBLISHED.std(), rel=0.05)
+LAST, THIS = drawn(1, 1500), drawn(2, 2400, (0.6, 1.2, 1.9))
 
 
-@pytest.mark.parametrize("value", [-1e300, -50.0, 0.0, 9.9, 10.0, 15.0, 1e300])
-def test_no_value_moves_a_sum_by_more_than_its_noise_is_made_for(monkeypatch, value):
-    """A value that is not used is absent: the sums of the others stay."""
-    seen = []
+def planned(mechanism, published=LAST, **given):
+    given = {"epsilon": 1.0, "limits": (0, 1e6), "groups": "region"} | given
+    return ReleasePlan(published, confidential="income", mechanism=mechanism, **given)
 
-    def kept(totals, moved, epsilon, **_):
-        seen.append((np.array(totals), moved, epsilon))
-        return np.array(totals)
 
-    monkeypatch.setattr(sums, "noisy_integers", kept)
-    release(VALUES[:20], share=0.7, epsilon=2.0)
-    release(np.r_[VALUES[:20], value], share=0.7, epsilon=2.0)
-    for (without, moved, epsilon), (with_it, *_), spent in zip(
-        seen[:2], seen[2:], (1.4, 0.6), strict=True
-    ):
-        assert np.abs(with_it - without) <= moved and epsilon == pytest.approx(spent)
-    # an ε that is given to both sums whole, or half of the sensitivity, would not do
-    assert sum(epsilon for *_, epsilon in seen[:2]) == pytest.approx(2.0)
-    largest = max(
-        np.abs(b - a)[0] for (a, *_), (b, *_) in zip(seen[:2], seen[2:], strict=True)
-    )
-    assert value in (9.9, 10.0) or largest > sums._STEPS / 2
+def release(mechanism, table=THIS, published=LAST, secure_noise=False, seed=3, **given):
+    plan = planned(mechanism, published, **given)
+    return mechanism.release(table, plan, random_seed=seed, secure_noise=secure_noise)
+
+
+def group_means(found, table=THIS):
+    columns = pd.DataFrame(found.synthetic.T).groupby(table["region"].to_numpy()).mean()
+    return columns.mean(axis=1).to_numpy()
+
+
+# ---- what a record moves -------------------------------------------------------------------------
+
+values = st.one_of(
+    st.sampled_from([-np.inf, -1.0, 0.0, 5e-324, 20.0, 1e6, 1e300, np.inf]),
+    st.floats(0, 200),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@given(
+    st.lists(values, min_size=3, max_size=12),
+    st.sampled_from([Means(), Means(0.9), Means(special=[0, 20]), Means(1, [0])]),
+    st.floats(1e-3, 30),
+)
+def test_a_record_that_is_not_used_loses_epsilon_over_sums_and_counts(
+    monkeypatch, values, mechanism, epsilon
+):
+    table, plan = table_of(values), planned(mechanism, epsilon=epsilon)
+    found = [*losses(monkeypatch, mechanism, plan, table, "income")]
+    assert max(found) <= epsilon * (1 + 1e-12)
+    for loss, value in zip(found, np.clip(values, 0, 1e6), strict=True):
+        # a value at an end of the sum, and one that is counted, lose all of it
+        if value in (0.0, 1e6) or value in mechanism.special:
+            assert loss == pytest.approx(epsilon, rel=1e-5)
+
+
+def test_a_record_in_a_count_is_in_no_sum(monkeypatch):
+    mechanism, table = Means(special=[0]), THIS[:30].copy()
+    table.loc[4, "income"] = 0.0
+    without = table.assign(income=table["income"].where(table.index != 4))
+    both = [
+        totals_of(monkeypatch, mechanism, planned(mechanism), one)
+        for one in (table, without)
+    ]
+    (sums, *_), (counts, *_) = both[0]
+    (same, *_), (fewer, *_) = both[1]
+    assert np.array_equal(sums, same) and np.abs(counts - fewer).sum() == 1
+
+
+@dataclass(frozen=True, repr=False)
+class OwnCap(Means):
+    """A slip: the cap is a quantile of the confidential values."""
+
+    def release(self, table, plan, **noise):
+        return super().release(table, replace(plan, published=table.dropna()), **noise)
+
+
+def test_broken_variants_lose_more(monkeypatch):
+    table = THIS[:60].copy()
+    table.loc[:9, "income"] = 0.0
+    own, plain = OwnCap(0.9), means._Group.totals
+    assert max(losses(monkeypatch, own, planned(own), table, "income")) > 1.5
+
+    def twice(group, values):
+        """Special records are in the sum, too."""
+        total, counts = plain(group, values)
+        return total - len(values[values == 0]) * means._STEPS // 2, counts
+
+    def uncapped(group, values):
+        total, counts = plain(group, values)
+        over = np.maximum(values / group.cap - 1, 0).sum()
+        return total + int(means._STEPS * over), counts
+
+    for broken in (twice, uncapped):
+        with monkeypatch.context() as patch:
+            patch.setattr(means._Group, "totals", broken)
+            special = Means(special=[0])
+            found = losses(monkeypatch, special, planned(special), table, "income")
+            assert max(found) > 1.2, broken.__name__
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "same"),
+    [(Means(), True), (Means(0.9, [0, 20]), True), (OwnCap(0.9), False)],
+)
+def test_what_follows_the_noise_looks_at_no_confidential_value(
+    monkeypatch, mechanism, same
+):
+    tables = THIS, THIS.assign(income=np.linspace(0, 500, len(THIS)))
+    found = []
+    for table in tables:
+        with monkeypatch.context() as patch:
+            with_noise(patch, means, (60, 30))
+            found.append(release(mechanism, table, releases=3))
+    one, other = found
+    assert np.array_equal(one.synthetic, other.synthetic) is same
+    assert (one.public == other.public) is same
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_the_noise_of_both_sums_has_its_scale(monkeypatch, secure):
-    """In their units the scale is 1 / (share ε). OpenDP's takes no seed: 1 in 10^9 fails."""
-    monkeypatch.setattr(sums, "_moved", lambda *_: (0.0, 1.0))
-    groups = np.arange(20_000)
-    found = sums.sums_release(
-        np.full(20_000, PUBLISHED.mean()),
-        PUBLISHED,
-        (-20.0, 40.0),
-        epsilon=1.0,
-        share=0.8,
-        groups=groups,
-        published_groups=np.full(1500, -1),
-        secure_noise=secure,
-        random_seed=1,
-    ).noisy["sums"]
-    for noise, scale in ((found[:, 0], 1.25), (found[:, 1] + 1.0, 5.0)):
-        assert stats.kstest(noise, stats.laplace(scale=scale).cdf).pvalue > 1e-9
-        assert stats.kstest(noise, stats.laplace(scale=0.8 * scale).cdf).pvalue < 1e-9
-
-
-def test_the_release_leans_to_the_published_table_where_noise_drowns_the_sums():
-    lost = release(epsilon=1e-4)
-    assert abs(lost.synthetic.mean() - 10.0) < 0.5
-    near = release(epsilon=5.0, releases=3)
-    assert near.synthetic.shape == (3, 3000)
-    assert near.synthetic.mean() == pytest.approx(VALUES.mean(), abs=0.1)
-    assert near.synthetic.std() == pytest.approx(VALUES.std(), rel=0.04)
-    assert np.array_equal(near.noisy["sums"], release(epsilon=5.0).noisy["sums"])
-
-
-def test_centers_are_published_ones_and_what_is_wrong_is_named():
-    one, other = release(), release(VALUES + 3.0)
-    assert one.public == other.public
-    told = ppm.release.release_statement(
-        release(groups=GROUPS, published_groups=np.zeros(1500))
-    )
-    assert "groups of records (3)" in told
-    assert "1 for the noisy sums" in told
-    for named, words in (
-        ({"clip": (1.0, 0.0)}, "clip must be"),
-        ({"share": 1.0}, "share must be"),
-        ({"groups": GROUPS}, "published_groups must be given"),
-        ({"epsilon": 0.0}, "epsilon must be"),
+def test_the_noise_of_sums_and_counts_has_its_scale(monkeypatch, secure):
+    """OpenDP's takes no seed: 1 in 10^9 fails."""
+    groups = np.arange(8_000)
+    monkeypatch.setattr(means, "_factors", lambda groups, *_: np.ones(len(groups)))
+    last = table_of(np.r_[10.0 + 0 * groups, 0.0 * groups], np.tile(groups, 2))
+    mechanism = Means(1, [0])
+    plan = planned(mechanism, last, epsilon=0.5)
+    found = mechanism.release(last, plan, random_seed=1, secure_noise=secure).noisy[
+        "sums"
+    ]
+    # each group has one value at the cap, 10, which adds half of it, and one of 0; counts are
+    # spread evenly around whole numbers
+    spread = np.random.default_rng(1).uniform(-0.5, 0.5, 8_000)
+    for noise, law, scale in (
+        (found["sum"] - 5.0, laplace, 10.0),
+        (found["records of 0"] - 1.0 + spread, spread_laplace, 2.0),
     ):
-        with pytest.raises(ValueError, match=words):
-            release(**named)
-    # of numbers so small the standard deviation is 0
-    for alike in ([2.0, 2.0], [1e-200, 3e-200]):
-        with pytest.raises(ValueError, match="published must have two different"):
-            sums.sums_release([1.0], alike, (0, 9), epsilon=1.0)
-    with pytest.raises(ValueError, match="limits must be"):
-        sums.sums_release([1.0], PUBLISHED, (9, 0), epsilon=1.0)
+        assert stats.kstest(noise, law(scale)).pvalue > 1e-9
+        assert stats.kstest(noise, law(0.8 * scale)).pvalue < 1e-9
+
+
+def laplace(scale):
+    return stats.laplace(scale=scale).cdf
+
+
+def spread_laplace(scale):
+    law = stats.dlaplace(1 / scale)
+
+    def cdf(x):
+        whole = np.floor(x + 0.5)
+        return law.cdf(whole - 1) + (x + 0.5 - whole) * law.pmf(whole)
+
+    return cdf
+
+
+# ---- factors -------------------------------------------------------------------------------------
+
+
+def test_group_means_are_the_tables_at_a_large_epsilon_and_the_published_at_a_small_one():
+    truth, before = (t.groupby("region")["income"].mean() for t in (THIS, LAST))
+    near = release(Means(), epsilon=30.0)
+    assert group_means(near) == pytest.approx(truth.to_numpy(), rel=0.06)
+    # no shape changes: the factor alone is to be found, and at all ε its noise is small
+    exact = LAST.assign(
+        income=LAST["income"] * np.array([0.6, 1.2, 1.9])[LAST["region"]]
+    )
+    near = release(Means(), exact, epsilon=30.0)
+    known = exact.groupby("region")["income"].mean().to_numpy()
+    assert group_means(near, exact) == pytest.approx(known, rel=0.01)
+    lost = release(Means(), epsilon=1e-6)
+    assert group_means(lost) == pytest.approx(before.to_numpy(), rel=0.01)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5])
+def test_every_value_is_a_published_one_of_its_group_times_its_factor(epsilon):
+    found = release(Means(), epsilon=epsilon, releases=2).synthetic
+    for group in range(3):
+        own = np.unique(found[:, THIS["region"] == group])
+        pool = np.sort(LAST.loc[LAST["region"] == group, "income"].to_numpy())
+        assert own.size == pool.size
+        assert np.ptp(own / pool) < 1e-9
+
+
+def test_a_common_factor_helps_a_small_group(monkeypatch):
+    groups = np.r_[np.repeat([0, 1, 2, 3], 500), np.repeat(4, 12)]
+    last = table_of(np.random.default_rng(4).lognormal(3, 0.6, groups.size), groups)
+    table = last.assign(income=1.5 * last["income"])
+
+    def error(seed):
+        found = release(Means(), table, last, epsilon=0.2, seed=seed).synthetic[0]
+        own = groups == 4
+        return np.abs(found[own].mean() / table["income"][own].mean() - 1)
+
+    errors = [error(seed) for seed in range(20)]
+    # published records are off by a third; it alone can hardly tell
+    assert np.mean(errors) < 0.12
+    with monkeypatch.context() as patch:
+        patch.setattr(means, "_OWN", (10.0,))
+        assert np.mean([error(seed) for seed in range(20)]) > 2 * np.mean(errors)
+
+
+def test_a_share_of_zeros_follows_its_count():
+    last = LAST.assign(income=LAST["income"].where(LAST.index % 10 > 0, 0.0))
+    table = THIS.assign(income=THIS["income"].where(THIS.index % 4 > 0, 0.0))
+    for epsilon, share in ((5.0, 0.25), (1e-6, 0.1)):
+        found = release(Means(special=[0]), table, last, epsilon=epsilon).synthetic
+        assert (found == 0).mean() == pytest.approx(share, abs=0.01)
+    # the others have the mean of the others
+    found = release(Means(special=[0]), table, last, epsilon=30.0)
+    assert group_means(found, table) == pytest.approx(
+        table.groupby("region")["income"].mean().to_numpy(), rel=0.06
+    )
+    # a factor leaves the share of zeros as it was published
+    blind = release(Means(), table, last, epsilon=30.0).synthetic
+    assert (blind == 0).mean() == pytest.approx(0.1, abs=0.01)
+
+
+def test_it_is_blind_to_shapes():
+    higher = THIS.assign(income=THIS["income"] ** 1.3)
+    found = release(Means(), higher, epsilon=30.0).synthetic[0]
+    for group in range(3):
+        own = THIS["region"] == group
+        known = LAST.loc[LAST["region"] == group, "income"]
+        spread = found[own].std() / found[own].mean()
+        assert spread == pytest.approx(known.std() / known.mean(), rel=0.05)
+
+
+def test_all_releases_are_made_of_one_set_of_noisy_sums():
+    few, many = (release(Means(special=[0]), releases=m) for m in (1, 6))
+    pd.testing.assert_frame_equal(few.noisy["sums"], many.noisy["sums"])
+    assert few.guarantee == many.guarantee and many.guarantee.epsilon == 1.0
+    assert (np.ptp(many.synthetic, axis=0) > 0).mean() > 0.9
+
+
+# ---- what is refused, and what is promised -------------------------------------------------------
+
+
+def test_columns_that_are_mostly_below_0_are_refused():
+    for wrong in (-LAST["income"], LAST["income"] - 15, 0 * LAST["income"]):
+        with pytest.raises(
+            ValueError, match="mostly above 0 in each group; in '0' .* Bins"
+        ):
+            planned(Means(), LAST.assign(income=wrong), limits=(-1e6, 1e6))
+    # a group alone is enough
+    one = LAST["income"].where(LAST["region"] != 2, -5.0)
+    with pytest.raises(ValueError, match="in '2' they are not"):
+        planned(Means(), LAST.assign(income=one), limits=(-1e6, 1e6))
+    # a few may be below, and special ones count for nothing
+    few = LAST["income"].where(LAST.index % 50 > 0, -5.0)
+    planned(Means(), LAST.assign(income=few), limits=(-10, 1e6))
+    many = LAST["income"].where(LAST.index % 10 > 5, -5.0)
+    planned(Means(special=[-5]), LAST.assign(income=many), limits=(-10, 1e6))
+
+
+def test_caps_are_public_and_in_the_unit_of_the_values():
+    one, other = release(Means(0.9)), release(Means(0.9), THIS.assign(income=1.0))
+    assert one.public == other.public
+    for group, own in LAST.groupby("region")["income"]:
+        assert one.public["caps"][str(group)] == pytest.approx(own.quantile(0.9))
+    # without one, it follows ε and the group
+    low, high = (release(Means(), epsilon=e).public["caps"]["0"] for e in (0.01, 10.0))
+    pool = LAST.loc[LAST["region"] == 0, "income"]
+    assert low == pytest.approx(pool.quantile(0.95))
+    assert high == pytest.approx(pool.quantile(1 - 5 / (10 * 800)))
+    thousands = release(Means(0.9), THIS.assign(income=1000 * THIS["income"]),
+                        LAST.assign(income=1000 * LAST["income"]))  # fmt: skip
+    assert thousands.synthetic == pytest.approx(1000 * one.synthetic, rel=1e-9)
+
+
+def test_the_statement_names_the_sums_and_one_epsilon():
+    told = ppm.release.release_statement(release(Means(special=[0]), epsilon=0.25))
+    assert told.count("ε = 0.25 for the noisy sums and any number") == 1
+    assert "groups of records (3)" in told and "shapes within a group do not" in told
+    assert "varies less than a sample of records would" in told
