@@ -96,7 +96,7 @@ class Bins(OneColumn):
         if fewer:
             warnings.warn(
                 f"{self}: fewer bins than asked for in {fewer} of {published.ngroups} groups, "
-                "because many published values are equal",
+                "because published values are few, equal or beyond the limits",
                 stacklevel=2,
             )
 
