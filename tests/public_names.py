@@ -10,10 +10,7 @@ from ppm_book.chapters import plots, survey
 # modules that are not on ``ppm`` themselves, and yet public
 FURTHER = (
     "models.own_terms",
-    "release.histogram",
     "release.measure",
-    "release.raking",
-    "release.sums",
 )
 
 

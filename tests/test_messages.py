@@ -90,20 +90,6 @@ OWN = {
     "chains.r_hat": {"values": LOG_LIK.reshape(2, -1)},
     "chains.effective_draws": {"values": LOG_LIK.reshape(2, -1)},
     "FiniteMixture": {"coefficient_scale": np.ones(2), "parallel": False},
-    "release.histogram.histogram_release": {"edges": np.array([0.0, 2.0, 9.0])},
-    "release.histogram.public_edges": {"published": VALUES, "limits": VALUES[:2]},
-    "release.sums.sums_release": {
-        "published": VALUES,
-        "limits": np.array([0.0, 9.0]),
-        "clip": np.array([1.5, 2.2]),
-    },
-    "release.raking.raked_release": {
-        "table": HOUSEHOLDS.table,
-        "published": HOUSEHOLDS.table[:40],
-        "confidential": ["income"],
-        "margins": ["income", ("region", "income")],
-        "edges": {"income": [0.0, 2e4, 9e4, 3e5]},
-    },
     "release.measure.release_errors": {
         "confidential": VALUES,
         "releases": RELEASES,

@@ -3,11 +3,11 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ppm
 from ppm.release import Guarantee, guarantee, release_statement
-from ppm.release.histogram import histogram_release
 
 COUNTS = [3, 4, 4, 5, 5, 6, 7, 18]
 GRID = ppm.Candidates(ppm.GammaPoisson(COUNTS), {"mu": np.linspace(2.0, 12.0, 11)})
@@ -214,9 +214,12 @@ def test_the_statement_is_about_a_whole_release_of_this_fit(by_risk):
 @pytest.mark.parametrize("kind", ["limits", "own weights", "histogram"])
 def test_a_strict_statement_says_what_sp_800_226_asks_of_a_claim(by_risk, kind):
     if kind == "histogram":
-        told = release_statement(
-            histogram_release(COUNTS, [0, 5, 20], epsilon=2.0, random_seed=1)
+        last = pd.DataFrame({"count": COUNTS})
+        mechanism = ppm.release.Bins(2)
+        plan = ppm.release.ReleasePlan(
+            last, confidential="count", limits=(0, 20), mechanism=mechanism, epsilon=2
         )
+        told = release_statement(mechanism.release(last, plan, random_seed=1))
     else:
         rule = ppm.Limited(LIMITS) if kind == "limits" else ppm.Capped(2.0)
         told = statement(fitted(GRID, rule), 1)
