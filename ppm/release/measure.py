@@ -53,8 +53,18 @@ def gini(values, axis=-1):
 
 
 def top_tenth(values, axis=-1):
-    """Mean of the largest tenth of values along an axis."""
-    values = np.moveaxis(np.asarray(values), axis, -1)
+    """Mean of the largest tenth of values along an axis, of one value at least.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> float(ppm.release.measure.top_tenth(range(20)))
+    18.5
+    """
+    values = as_numbers("values", values)
+    if not (values.ndim and values.size):
+        raise ValueError("values must have an axis of records; got none")
+    values = np.moveaxis(values, axis, -1)
     size = max(1, values.shape[-1] // 10)
     return np.partition(values, -size, axis=-1)[..., -size:].mean(axis=-1)
 
