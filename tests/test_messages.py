@@ -21,7 +21,6 @@ from public_names import book_names, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
-from ppm.release import NoisyRelease
 from ppm_book.chapters import survey
 
 N = 6
@@ -74,7 +73,6 @@ RIGHT = {
     "components": 2,
     "chains": 1,
     "warmup": 2,
-    "bins": 4,
     "resamples": 3,
     "statistic": "mean",
 }
@@ -274,17 +272,6 @@ BEYOND = {
     "predictors": (PREDICTORS[1:],),
     "concentration_prior": ((1.0,), (0.0, 1.0), 3.0),
     "spread": (0.0, np.inf),
-    "edges": ([1.0, 1.0], [3.0]),
-    "clip": ((1.0, 0.0), (1.0,)),
-    "share": (0.0, 1.0),
-    "bins": (0, 1.5),
-    "tail": (-1,),
-    "above": (0,),
-    "strata": (0, ["income"]),
-    "reach": (0.0,),
-    "change": (0.0,),
-    "shares": ([1.0], [0.5, 0.6], [-0.5, 1.5]),
-    "margins": ([], ["region"], [("region", "income", "income")]),
     "resamples": (1,),
     "statistic": ("mode", None),
     "smallest": (0, 1.5),
@@ -338,8 +325,6 @@ def shown(result):
         return result(LOG_LIK).tobytes()
     if hasattr(result, "rvs"):
         return result.mean()
-    if isinstance(result, NoisyRelease):
-        return shown(result.synthetic)
     if isinstance(result, ppm.chains.BoundDiagnostics):
         return shown(astuple(result))
     if isinstance(result, tuple):

@@ -1,4 +1,4 @@
-"""Properties of statistics of releases, risk, scales of income and the histogram."""
+"""Properties of statistics of releases, risk, scales of income and noisy bins."""
 
 import itertools
 from types import SimpleNamespace
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, vectors
 
 import ppm
-from ppm.release import measure
-from ppm.release.histogram import histogram_release
+from ppm.release import Bins, ReleasePlan, measure
 from ppm.release.measure import gini
 from ppm_book.chapters import survey
 
@@ -167,7 +166,7 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
     assert floored == np.count_nonzero(income < unit)
 
 
-# ---- histogram -----------------------------------------------------------------------------------
+# ---- noisy bins ----------------------------------------------------------------------------------
 
 
 # at this ε there is no noise
@@ -178,19 +177,30 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
     st.integers(1, 3),
     st.data(),
 )
-def test_a_histogram_counts_as_numpy_in_each_group_and_releases_lie_within_the_limits(
+def test_counts_are_those_of_numpy_in_each_group_and_releases_lie_within_the_limits(
     values, bins, releases, data
 ):
     groups = [data.draw(st.sampled_from("ab")) if data else "a" for _ in values]
-    settings = {"epsilon": 30.0, "groups": groups, "releases": releases}
-    bin_edges = np.linspace(-5, 5, bins + 1)
-    found = histogram_release(values, bin_edges, **settings, random_seed=3)
+    published = pd.DataFrame(
+        {"group": list("ab") * 50, "value": np.repeat(np.linspace(-4.9, 4.9, 50), 2)}
+    )
+    mechanism = Bins(bins)
+    plan = ReleasePlan(
+        published,
+        confidential="value",
+        groups="group",
+        limits=(-5, 5),
+        mechanism=mechanism,
+        epsilon=30,
+        releases=releases,
+    )
+    table = pd.DataFrame({"group": groups, "value": np.clip(values, -5, 5)})
+    found = mechanism.release(table, plan, random_seed=3)
     assert found.synthetic.shape == (releases, values.size)
     assert np.all((found.synthetic >= -5) & (found.synthetic <= 5))
-    # what lies outside counts at the ends
-    cut = np.clip(values, -5, 5)
-    counted = found.noisy["counts"].reshape(-1, bins)
-    for group, counts in zip(dict.fromkeys(groups), counted, strict=True):
-        own, edges = np.histogram(cut[np.array(groups) == group], bins, (-5, 5))
-        assert np.array_equal(counts, own)
+    counted = found.noisy["counts"]
+    for group, own in table.groupby("group")["value"]:
+        edges = mechanism.edges(plan)[group]
+        counts = counted.loc[counted["group"] == group, "count"]
+        assert np.array_equal(counts, np.histogram(own, edges)[0])
         assert np.array_equal(found.public["edges"][group], edges)

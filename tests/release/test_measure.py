@@ -39,6 +39,13 @@ def test_errors_of_a_release_are_those_computed_by_hand():
             abs(release[part].mean() / VALUES[part].mean() - 1) for part in parts
         )
         assert row["means by area"] == pytest.approx(100 * worst)
+        average = np.mean(
+            [abs(release[part].mean() / VALUES[part].mean() - 1) for part in parts]
+        )
+        assert row["average by area"] == pytest.approx(100 * average)
+        assert row["top tenth"] == pytest.approx(
+            100 * (np.sort(release)[-90:].mean() / np.sort(VALUES)[-90:].mean() - 1)
+        )
     # above the data is positive, also where the data are negative
     assert release_errors(-VALUES, [1 - VALUES]).loc[0, "mean"] > 0
 
@@ -70,7 +77,14 @@ def test_no_error_is_relative_to_a_statistic_that_is_0_and_the_others_stay():
     data = np.array([0.0, 0.0, 0.0, 20.0, 30.0, 40.0])
     area = {"area": ["south"] * 3 + ["north"] * 3, "half": ["a", "b"] * 3}
     found = release_errors(data, [data + 1.0, data * 2.0], groups=area, smallest=3)
-    # the means by area have a group whose mean is 0
-    assert {*found.columns[found.isna().any()]} == {"10th percentile", "means by area"}
+    assert {*found.columns[found.isna().any()]} == {"10th percentile"}
+    # of the group whose mean is 0 nothing counts
+    north = [100 / 30, 100.0]
+    for name in ("means by area", "average by area"):
+        assert found[name].tolist() == pytest.approx(north)
+    alone = {"area": ["south"] * 3 + [None] * 3}
+    found = release_errors(data, [data + 1.0], groups=alone, smallest=3)
+    assert found[["means by area", "average by area"]].isna().all(axis=None)
+    found = release_errors(data, [data + 1.0, data * 2.0], groups=area, smallest=3)
     assert found["mean"].tolist() == pytest.approx([100 / 15, 100.0])
     assert found["means by half"].tolist() == pytest.approx([10.0, 100.0])
