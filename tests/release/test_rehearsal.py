@@ -94,7 +94,8 @@ def test_published_records_show_nothing_of_a_change_and_the_records_all_of_it():
     # a drift is among the levels: off by 3 in 7 and by 4 in 14, and by little without it
     drift = 100 * (3 / 7 + 4 / 14) / 3
     assert table.loc[PUBLISHED, "levels"] == pytest.approx(drift, rel=0.1)
-    assert table.loc[PUBLISHED, "tail"] == pytest.approx(drift, rel=0.1)
+    # the tail is judged on all tables, of which some leave it where it is
+    assert table.loc[PUBLISHED, "tail, unchanged"] < 3 < table.loc[PUBLISHED, "tail"]
     assert table.loc[PUBLISHED, "levels, unchanged"] < 3
 
 
