@@ -87,9 +87,15 @@ def many_bins(at, rehearsal, bins):
     return mean < -2 * error
 
 
-def blind(found, name, widths):
-    """Whether a mechanism shows less than half of a change of shape, at every ε."""
-    return all(found["shapes"][name, width] > 50 for width in widths)
+def means_nearer(at, nearer, means, own):
+    return at(0.1) and nearer((str(means), 0.1), (str(own), 0.1), "change")
+
+
+def bins_see_shapes(at, nearer, found, bins, own):
+    return at(0.25) and (
+        found["shapes"][str(bins), 0.25] <= SHAPE
+        and nearer((str(bins), 0.25), (str(own), 0.25), "shapes")
+    )
 
 
 CLAIMS = {
@@ -110,28 +116,20 @@ CLAIMS = {
     "means-beat-published": lambda at, nearer, means, published: (
         at(0.1) and nearer((str(means), 0.1), published, "levels, unchanged")
     ),
-    "means-level-off": lambda at, widths, found, means: (
-        at(0.1)
-        and all(
-            found["levels, unchanged"][str(means), width]
-            > 0.9 * found["levels, unchanged"][str(means), 0.1]
-            for width in widths
-            if width > 0.1
-        )
+    "published-beat-own": lambda at, nearer, published, own: (
+        at(0.1) and nearer(published, (str(own), 0.1), "levels, unchanged")
     ),
-    "bins-nearer-at-1": lambda at, nearer, bins, means: (
-        at(1.0) and nearer((str(bins), 1.0), (str(means), 1.0), "levels, unchanged")
+    "means-nearer-than-bins": lambda at, nearer, means, bins: (
+        at(0.1) and nearer((str(means), 0.1), (str(bins), 0.1), "change")
     ),
-    "means-nearer-than-own": lambda at, nearer, means, own: (
-        at(0.1) and nearer((str(means), 0.1), (str(own), 0.1), "change")
+    "means-nearer-than-own": means_nearer,
+    "change-by-sums": means_nearer,
+    "means-blind": lambda found, means: all(
+        found.loc[str(means)][change].min() > 50
+        for change in ("top tenth × 1.3", "spread × 1.25")
     ),
-    "means-blind": lambda found, means, widths: blind(found, str(means), widths),
-    "own-blind": lambda found, own, widths: blind(found, str(own), widths),
-    "bins-see-shapes": lambda at, nearer, found, bins, own: (
-        at(0.25)
-        and found["shapes"][str(bins), 0.25] <= SHAPE
-        and nearer((str(bins), 0.25), (str(own), 0.25), "shapes")
-    ),
+    "bins-see-shapes": bins_see_shapes,
+    "shapes-by-bins": bins_see_shapes,
     "sum-below-sampling": lambda noises: (
         noises["a noisy sum"][-1]
         < min(noises["a draw"][-1], noises["sampling error"][-1])
@@ -173,8 +171,12 @@ NUMBERS = {
     "means published": lambda apart, widths, means, published: interval(
         apart, widths, (str(means), 0.1), published, "levels, unchanged", 1
     ),
-    "bins means": lambda apart, widths, bins, means: interval(
-        apart, widths, (str(bins), 1.0), (str(means), 1.0), "levels, unchanged", 1
+    "own levels": lambda found, own: number(found, "levels, unchanged", own, 0.1, 1),
+    "own published": lambda apart, widths, published, own: interval(
+        apart, widths, published, (str(own), 0.1), "levels, unchanged", 1
+    ),
+    "means bins": lambda apart, widths, means, bins: interval(
+        apart, widths, (str(means), 0.1), (str(bins), 0.1), "change"
     ),
     "means change": lambda found, means: number(found, "change", means, 0.1),
     "bins change": lambda found, bins: number(found, "change", bins, 0.1),
