@@ -81,6 +81,13 @@ EXCEPTIONS = {
         "This is about one database, one record": "what a statement says",
         "**Weights held fixed**, as": "a definition",
     },
+    "strict_release": {
+        "They ask for the mean income of each group": "what users need",
+        "Others ask how the *shape* changed": "what users need",
+        "Then it is 0:": "advice",
+        "The sampling error of a mean falls": "a law",
+        "**for levels and how they changed**": "advice",
+    },
     "theory": {
         "A record that leaves takes its own term": "holds for all weights",
     },

@@ -98,6 +98,15 @@ def bins_see_shapes(at, nearer, found, bins, own):
     )
 
 
+def sum_below(noises):
+    others = noises["a draw"][-1], noises["sampling error"][-1]
+    return noises["a noisy sum"][-1] < min(others)
+
+
+def draw_above(noises):
+    return np.all(noises["a draw"][-50:] > noises["sampling error"][-50:])
+
+
 CLAIMS = {
     "home-less-than-paper": lambda home: (
         home["H found, in 100"]["Own weights"]
@@ -130,13 +139,15 @@ CLAIMS = {
     ),
     "bins-see-shapes": bins_see_shapes,
     "shapes-by-bins": bins_see_shapes,
-    "sum-below-sampling": lambda noises: (
-        noises["a noisy sum"][-1]
-        < min(noises["a draw"][-1], noises["sampling error"][-1])
+    "shapes-took-0.25": lambda at, found, bins: (
+        at(0.1, 0.25)
+        and found["shapes"][:, 0.1].min() > SHAPE
+        and found["shapes"][str(bins), 0.25] <= SHAPE
     ),
-    "draw-above-sampling": lambda noises: np.all(
-        noises["a draw"][-50:] > noises["sampling error"][-50:]
-    ),
+    "sum-below-sampling": sum_below,
+    "sum-falls-below": sum_below,
+    "draw-above-sampling": draw_above,
+    "draw-runs-above": draw_above,
     "enough-at-0.1": lambda at, found, means, largest: (
         at(0.1) and found[largest][str(means), 0.1] <= LEVEL
     ),
