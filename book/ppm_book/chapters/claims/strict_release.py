@@ -5,7 +5,7 @@ import numpy as np
 import ppm
 
 # what users need, as the chapter says, in per cent of a change
-LEVEL, SHAPE = 20, 100 / 3
+LEVEL, SHAPE = 20, 50
 
 
 def at(widths):
