@@ -48,10 +48,14 @@ def share(shown, MECHANISMS, rehearsals):
     return share
 
 
-def limits_less_bins(found, MECHANISMS, BINS):
-    """Mean difference in the fall at ε = 0.1, and its standard error."""
-    rows = ((str(MECHANISMS[name]), 0.1) for name in ("limits, α = 0.3", BINS))
-    return found.difference(*rows, "change")
+def gap(found, MECHANISMS):
+    def gap(one, other, width, goal):
+        """A 95 % interval of the difference of two mechanisms."""
+        rows = ((str(MECHANISMS[name]), width) for name in (one, other))
+        mean, error = found.difference(*rows, goal)
+        return "{:.1f} to {:.1f}".format(*(mean + np.array([-1.96, 1.96]) * error))
+
+    return gap
 
 
 def keeps_the_root(exponents):
@@ -77,6 +81,9 @@ CLAIMS = {
     "smooth-keeps-the-root-again": lambda keeps_the_root: keeps_the_root,
     "atoms-change-the-power": lambda atoms_change: atoms_change,
     "atoms-change-the-power-again": lambda atoms_change: atoms_change,
+    "normal-is-off-too": lambda draws: (
+        draws["mean of a draw"]["normal"][[0.2, 0.5]] < 0.2
+    ).all(),
     "small-weights-are-noisy": lambda at, share: (
         share(0.1)[2] > 2 * share(10)[2] if at(0.25) else None
     ),
@@ -136,7 +143,8 @@ NUMBERS = {
     "noise large": lambda share: f"{share(10)[2]:.0f}",
     "shown more": lambda share: f"{share(0.3)[0]:.0f}",
     "shown less": lambda share: f"{share(10)[0]:.0f}",
-    "limits less bins": lambda limits_less_bins: "{:.1f} to {:.1f}".format(
-        *(-limits_less_bins[0] + np.array([-1.96, 1.96]) * limits_less_bins[1])
+    "ten to hundred": lambda gap: gap(
+        "limits, α = 100", "limits, α = 10", 0.25, "levels"
     ),
+    "limits less bins": lambda gap, BINS: gap(BINS, "limits, α = 0.3", 0.1, "change"),
 }
