@@ -38,12 +38,12 @@ def nearer_than_posteriors(surely_nearer, MECHANISMS, BINS, MEANS):
     return nearer_than_posteriors
 
 
-def share(shown, MECHANISMS, rehearsals):
+def share(shown, MECHANISMS, releases):
     def share(weight, width=0.25):
         """Mean share of the fall under limits of this weight; its error; and its scatter."""
         place = str(MECHANISMS[f"limits, α = {weight:g}"]), width
         mean, scatter = shown.loc[place]
-        return mean, scatter / np.sqrt(rehearsals), scatter
+        return mean, scatter / np.sqrt(releases), scatter
 
     return share
 
