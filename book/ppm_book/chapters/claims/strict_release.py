@@ -3,115 +3,108 @@
 import numpy as np
 
 import ppm
-from ppm_book.chapters import application, page, rivals
 
-# claims ask for it by this name
-at = rivals.has_widths
-
-
-def measures(found):
-    """What is compared: a value and its standard error, less is better."""
-    return {
-        "levels": lambda *place: rivals.typical(found, *place),
-        "level": lambda *place: rivals.squared(found, *place, "lower × 0.8"),
-        "shapes": lambda *place: rivals.squared(found, *place, *rivals.SHAPES),
-        "tail": lambda *place: rivals.typical(
-            found, *place, "top tenth", "top tenth × 1.3"
-        ),
-    }
+# what users need, as the chapter says, in per cent of a change
+LEVEL, SHAPE = 20, 50
 
 
-def nearer(measures):
-    def nearer(one, other, goal="levels"):
-        """Whether one mechanism and ε is surely nearer than another."""
-        return page.surely_less(measures[goal](*one), measures[goal](*other))
+def at(widths):
+    """What claims ask of a run: whether it has all values of ε that a sentence speaks of."""
+
+    def has(*needed):
+        return {*needed} <= {*widths} or None
+
+    return has
+
+
+def tried(rehearsal):
+    """Names of the mechanisms between both ends."""
+    return [*dict.fromkeys(name for name, _ in rehearsal.tried)]
+
+
+def few(rehearsal):
+    """The name of the mechanism with few bins."""
+    return next(name for name in tried(rehearsal) if name.startswith("Bins(bins=5,"))
+
+
+def apart(compared):
+    def apart(one, other, goal):
+        """By how much one row is nearer than another, and twice the standard error."""
+        mean, error = compared.difference(one, other, goal)
+        return -mean, 2 * error
+
+    return apart
+
+
+def nearer(apart):
+    def nearer(one, other, goal):
+        """Whether one row is surely nearer than another."""
+        mean, twice = apart(one, other, goal)
+        return mean > twice
 
     return nearer
 
 
-def share(found):
-    def share(name, width, change="lower × 0.8"):
-        """Median share of a change that releases show; and its standard error."""
-        return application.median(
-            rivals.of(found, name, width, change)["share"].to_numpy()
-        )
-
-    return share
+def published(found):
+    """The row of published records."""
+    return found.index[0]
 
 
-def between(share):
-    def between(low, high, *place):
-        """Whether a median share lies surely between both."""
-        return page.surely_less((low, 0), share(*place)) and page.surely_less(
-            share(*place), (high, 0)
-        )
-
-    return between
+def largest(compared):
+    """The change of level of the largest group alone."""
+    return compared.settings["of level"][-1]
 
 
-def alone(ALONE):
-    return ALONE, np.nan
-
-
-def free(FREE):
-    return FREE, np.nan
-
-
-def strict(MECHANISMS):
-    return [*MECHANISMS]
-
-
-def advised(at, nearer, alone, strict):
-    def advised(name, width, *goals):
-        """Whether it surely beats the published records, and nothing surely beats it."""
-        return at(width) and all(
-            nearer((name, width), alone, goal)
-            and not any(
-                nearer((other, width), (name, width), goal)
-                for other in strict
-                if other != name
-            )
-            for goal in goals
-        )
-
-    return advised
-
-
-def published_blind(rehearsal):
-    first = rehearsal.table.index[0]
-    return rehearsal.table["change"][first] > 90
-
-
-def change_bought(rehearsal, chosen, widths):
-    row = str(chosen[widths[0]].mechanism), widths[0]
-    return rehearsal.surely_nearer(row, "change")
-
-
-def bins_nearer(at, nearer, BINS, LIMITS, OWN):
-    """Whether the bins are surely nearer than either posterior at everything."""
-    return at(0.25) and all(
-        nearer((BINS, 0.25), (name, 0.25), goal)
-        for name in (LIMITS, OWN)
-        for goal in ("levels", "level", "shapes")
+def level_needs_0_1(at, rehearsal, means):
+    change = rehearsal.table["change"]
+    return at(0.05, 0.1) and (
+        change[str(means), 0.1] <= LEVEL and change[:, 0.05].min() > LEVEL
     )
 
 
-def smallest_rmse(found, BINS):
-    """Of one release at ε = 0.1, of a fall by a fifth in the smallest group."""
-    return rivals.squared(found, BINS, 0.1, "smallest × 0.8")[0] ** 0.5
+def shapes_need_0_25(at, rehearsal, bins):
+    shapes = rehearsal.table["shapes"]
+    return at(0.1, 0.25) and (
+        shapes[:, 0.1].min() > SHAPE
+        and shapes[str(bins), 0.25] <= SHAPE
+        and shapes[:, 0.25].idxmin() == str(bins)
+    )
 
 
-def smallest_not_seen(at, found, BINS):
-    return at(0.1) and smallest_rmse(found, BINS) > 50
+def few_bins(at, rehearsal, bins):
+    if not at(0.05):
+        return None
+    few_row = few(rehearsal), 0.05
+    mean, error = rehearsal.difference(few_row, (str(bins), 0.05), "change")
+    return mean < -2 * error
 
 
-def fall_rmse(measures, BINS):
-    """Of one release at ε = 0.1, of a fall by a fifth in the two lower groups."""
-    return measures["level"](BINS, 0.1)[0] ** 0.5
+def many_bins(at, rehearsal, bins):
+    if not at(0.25):
+        return None
+    few_row = few(rehearsal), 0.25
+    mean, error = rehearsal.difference((str(bins), 0.25), few_row, "shapes")
+    return mean < -2 * error
 
 
-def bins_tried(settings):
-    return [bins for bins, *_ in settings]
+def means_nearer(at, nearer, means, own):
+    return at(0.1) and nearer((str(means), 0.1), (str(own), 0.1), "change")
+
+
+def bins_see_shapes(at, nearer, found, bins, own):
+    return at(0.25) and (
+        found["shapes"][str(bins), 0.25] <= SHAPE
+        and nearer((str(bins), 0.25), (str(own), 0.25), "shapes")
+    )
+
+
+def sum_below(noises):
+    others = noises["a draw"][-1], noises["sampling error"][-1]
+    return noises["a noisy sum"][-1] < min(others)
+
+
+def draw_above(noises):
+    return np.all(noises["a draw"][-50:] > noises["sampling error"][-50:])
 
 
 CLAIMS = {
@@ -119,126 +112,60 @@ CLAIMS = {
         home["H found, in 100"]["Own weights"]
         < home["H found, in 100"]["Paper's mechanism"]
     ),
-    "rehearsal-published-blind": published_blind,
-    "rehearsal-change-bought": change_bought,
-    "shown-at-0.1": lambda at, rehearsed: (
-        at(0.1)
-        and max(
-            rehearsed["fall shown, RMSE, %"]["0.1"],
-            rehearsed["shapes shown, RMSE, %"]["0.1"],
-        )
-        < 50
+    "few-bins-at-0.05": few_bins,
+    "many-bins-at-0.25": many_bins,
+    "rehearsal-published-blind": lambda rehearsal: (
+        rehearsal.table[["change", "shapes"]].iloc[0].min() > 95
     ),
-    "about-the-least": lambda rehearsed: np.all(
-        rehearsed.iloc[-1, :4] < 1.1 * rehearsed.iloc[:-1, :4].min()
+    "unprotected-exact": lambda rehearsal, columns: (
+        rehearsal.table[columns].iloc[-1].max() < 0.5
     ),
-    "a-thousand-need-0.1": lambda at, rehearsed, this_year: (
-        at(0.05, 0.1)
-        and rehearsed["fall shown, RMSE, %"]["0.1"] < 50
-        and rehearsed["fall shown, RMSE, %"]["0.05"] > 50
-        and 800 < this_year["group"].value_counts().iloc[0] < 1_200
+    "level-needs-0.1": level_needs_0_1,
+    "shapes-need-0.25": shapes_need_0_25,
+    "means-beat-published": lambda at, nearer, means, published: (
+        at(0.1) and nearer((str(means), 0.1), published, "levels, unchanged")
     ),
-    "looked-better": lambda at, rehearsed: (
-        at(0.05, 0.1)
-        and rehearsed["groups' means off by, %"][["0.05", "0.1"]].max()
-        < rehearsed["groups' means off by, %"]["published records, ε = 0"]
+    "published-beat-own": lambda at, nearer, published, own: (
+        at(0.1) and nearer(published, (str(own), 0.1), "levels, unchanged")
     ),
-    "most-bins-at-1-and-4": lambda at, chosen, settings: (
-        at(1.0, 4.0)
-        and all(
-            (chosen[width].mechanism.bins, chosen[width].mechanism.above)
-            == (max(bins_tried(settings)), max(above for *_, above in settings))
-            for width in (1.0, 4.0)
-        )
+    "means-nearer-than-bins": lambda at, nearer, means, bins: (
+        at(0.1) and nearer((str(means), 0.1), (str(bins), 0.1), "change")
     ),
-    "fewest-bins-at-0.05": lambda at, chosen, settings: (
-        at(0.05) and chosen[0.05].mechanism.bins == min(bins_tried(settings))
+    "means-nearer-than-own": means_nearer,
+    "change-by-sums": means_nearer,
+    "means-blind": lambda found, means: all(
+        found.loc[str(means)][change].min() > 50
+        for change in ("top tenth × 1.3", "spread × 1.25")
     ),
-    "top-tenth-worse-at-1": lambda at, rehearsed: (
-        at(0.25, 1.0)
-        and rehearsed["top tenth off by, %"]["1"]
-        > rehearsed["top tenth off by, %"]["0.25"]
-    ),
-    "smallest-not-seen": smallest_not_seen,
-    "few-need-more": smallest_not_seen,
-    "none-nearer-to-0.1": lambda at, nearer, alone, strict: (
-        at(0.05, 0.1)
-        and not any(
-            nearer((name, width), alone) for name in strict for width in (0.05, 0.1)
-        )
-    ),
-    "bins-nearer-from-0.25": lambda at, widths, nearer, alone, BINS: (
-        at(0.25)
-        and all(nearer((BINS, width), alone) for width in widths if width >= 0.25)
-    ),
-    "bins-like-free-at-4": lambda at, measures, BINS, free: (
-        at(4.0)
-        and measures["levels"](BINS, 4.0)[0] < 1.5 * measures["levels"](*free)[0]
-    ),
-    "alone-shows-nothing": lambda between, alone: between(-25, 25, *alone),
-    "rivals-show-most": lambda at, between, BINS, SUMS: (
-        at(0.1) and all(between(60, 140, name, 0.1) for name in (BINS, SUMS))
-    ),
-    "own-show-half": lambda at, between, OWN: at(0.1) and between(25, 75, OWN, 0.1),
-    "limits-show-a-part": lambda at, between, LIMITS: (
-        at(0.1) and between(10, 90, LIMITS, 0.1)
-    ),
-    "sums-blind": lambda widths, measures, SUMS: all(
-        measures["shapes"](SUMS, width)[0] > 50**2 for width in widths
-    ),
-    "bins-see-shapes": lambda at, share, BINS: (
-        at(0.25) and all(share(BINS, 0.25, one)[0] > 60 for one in rivals.SHAPES)
-    ),
-    "bins-nearer": bins_nearer,
-    "bins-nearer-than-posteriors": bins_nearer,
-    "sum-below-sampling": lambda noises: (
-        noises["a noisy sum"][-1] < noises["sampling error"][-1]
-    ),
-    "draw-above-sampling": lambda noises: np.all(
-        noises["a draw"][-50:] > noises["sampling error"][-50:]
-    ),
-    "own-need-4": lambda at, measures, nearer, BINS, OWN: (
-        at(0.25, 1.0, 4.0)
-        and all(
-            0.4 < measures[goal](OWN, 4.0)[0] / measures[goal](BINS, 0.25)[0] < 1.6
-            for goal in ("levels", "level")
-        )
-        and nearer((BINS, 0.25), (OWN, 1.0), "level")
-    ),
-    "shapes-need-more": lambda at, nearer, BINS, OWN: (
-        at(0.25, 4.0) and nearer((BINS, 0.25), (OWN, 4.0), "shapes")
-    ),
-    "advise-bins-0.1": lambda advised, BINS: advised(BINS, 0.1, "level"),
-    "fell-not-how-far": lambda at, measures, BINS: (
-        at(0.1) and 25 < fall_rmse(measures, BINS) < 50
-    ),
-    "enough-to-see-a-fall": lambda at, advised, measures, BINS: (
-        at(0.1) and advised(BINS, 0.1, "level") and fall_rmse(measures, BINS) < 50
-    ),
-    "both-took-0.25": lambda at, advised, nearer, alone, strict, BINS: (
+    "bins-see-shapes": bins_see_shapes,
+    "shapes-by-bins": bins_see_shapes,
+    "shapes-took-0.25": lambda at, found, bins: (
         at(0.1, 0.25)
-        and advised(BINS, 0.25, "levels", "level")
-        and not any(nearer((name, 0.1), alone) for name in strict)
+        and found["shapes"][:, 0.1].min() > SHAPE
+        and found["shapes"][str(bins), 0.25] <= SHAPE
     ),
-    "advise-bins-0.25": lambda advised, BINS: advised(BINS, 0.25, "levels", "level"),
-    "advise-raked": lambda advised, RAKED: advised(RAKED, 0.25, "shapes", "tail"),
-    "raked-see-the-tail": lambda at, nearer, measures, strict, BINS, RAKED: (
-        at(0.25)
-        and not nearer((BINS, 0.25), (RAKED, 0.25), "shapes")
-        and min(strict, key=lambda name: measures["tail"](name, 0.25)[0]) == RAKED
-        and nearer((RAKED, 0.25), (BINS, 0.25), "tail")
+    "sum-below-sampling": sum_below,
+    "sum-falls-below": sum_below,
+    "draw-above-sampling": draw_above,
+    "draw-runs-above": draw_above,
+    "enough-at-0.1": lambda at, found, means, largest: (
+        at(0.1) and found[largest][str(means), 0.1] <= LEVEL
     ),
 }
 
 
-def shown(rows, name, width):
-    """What stands in a table at an ε, or a dash where a run has none."""
-    return rows[name].get(f"{width:g}", "–")
+def number(found, goal, mechanism, width, digits=0):
+    """What a row has, or a dash where a run has none."""
+    value = found[goal].get((str(mechanism), width), np.nan)
+    return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
 
-def amount(rows, name, width):
-    value = rows[name].get(f"{width:g}", np.nan)
-    return "–" if np.isnan(value) else f"{value:.1f}"
+def interval(apart, widths, one, other, goal, digits=0):
+    """A difference and two standard errors, or a dash."""
+    if not {one[1], other[1]} <= {*widths, 0.0}:
+        return "–"
+    mean, twice = apart(one, other, goal)
+    return f"{mean:.{digits}f} ± {twice:.{digits}f}"
 
 
 NUMBERS = {
@@ -248,18 +175,31 @@ NUMBERS = {
     "limit": lambda: f"{100 * ppm.pdp.detection_limit(0.05, 1.0):.1f}",
     "ordinary spread": lambda home: f"{home['± of μ']['Ordinary posterior']:.1f}",
     "own spread": lambda home: f"{home['± of μ']['Own weights']:.1f}",
-    "alone, levels": lambda levels, BINS, ALONE: f"{levels[BINS][ALONE]:.1f}",
-    "free, levels": lambda levels, BINS, FREE: f"{levels[BINS][FREE]:.1f}",
-    "free, change": lambda level, BINS, FREE: level[BINS][FREE],
-    "bins 0.1, change": lambda level, BINS: shown(level, BINS, 0.1),
-    "bins 0.25, levels": lambda levels, BINS: amount(levels, BINS, 0.25),
-    "bins 0.25, change": lambda level, BINS: shown(level, BINS, 0.25),
-    "raked 0.25, shape": lambda shape, RAKED: shown(shape, RAKED, 0.25),
-    "lower size": lambda this_year: (
-        f"{this_year['group'].isin(['high school graduate', 'other']).sum():,}"
+    "published levels": lambda found: f"{found['levels, unchanged'].iloc[0]:.1f}",
+    "means levels": lambda found, means: number(
+        found, "levels, unchanged", means, 0.1, 1
     ),
-    "small size": lambda this_year: f"{this_year['group'].value_counts().iloc[-1]:,}",
-    "small rmse": lambda found, BINS, widths: (
-        f"{smallest_rmse(found, BINS):.0f}" if 0.1 in widths else "–"
+    "means published": lambda apart, widths, means, published: interval(
+        apart, widths, (str(means), 0.1), published, "levels, unchanged", 1
     ),
+    "own levels": lambda found, own: number(found, "levels, unchanged", own, 0.1, 1),
+    "own published": lambda apart, widths, published, own: interval(
+        apart, widths, published, (str(own), 0.1), "levels, unchanged", 1
+    ),
+    "means bins": lambda apart, widths, means, bins: interval(
+        apart, widths, (str(means), 0.1), (str(bins), 0.1), "change"
+    ),
+    "means change": lambda found, means: number(found, "change", means, 0.1),
+    "bins change": lambda found, bins: number(found, "change", bins, 0.1),
+    "own change": lambda found, own: number(found, "change", own, 0.1),
+    "own change 4": lambda found, own: number(found, "change", own, 4.0),
+    "means own": lambda apart, widths, means, own: interval(
+        apart, widths, (str(means), 0.1), (str(own), 0.1), "change"
+    ),
+    "bins shapes": lambda found, bins: number(found, "shapes", bins, 0.25),
+    "bins own": lambda apart, widths, bins, own: interval(
+        apart, widths, (str(bins), 0.25), (str(own), 0.25), "shapes"
+    ),
+    "largest size": lambda this_year: f"{this_year['group'].value_counts().iloc[0]:,}",
+    "largest rmse": lambda found, means, largest: number(found, largest, means, 0.1),
 }
