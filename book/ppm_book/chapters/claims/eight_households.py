@@ -114,6 +114,9 @@ CLAIMS = {
     "one-weight-keeps-less": lambda kept: kept["EMweighted"] < kept["Weighted"],
     # the attack
     "synthetic-is-no-protection": lambda right: right["Ordinary posterior", 3] > 0.5,
+    "weights-left-fewer": lambda right: (
+        right["With weights", 3] < right["Ordinary posterior", 3]
+    ),
     "twenty-tables": lambda right: right["Ordinary posterior", 20] > 0.999,
     "near-false-alarms": lambda right: right["With weights", 3] < 0.1,
     "not-quite": lambda right: right["With weights", 20] > 0.1,

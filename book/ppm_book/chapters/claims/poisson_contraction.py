@@ -159,6 +159,7 @@ CLAIMS = {
     "m-must-exceed": lambda truncate_at, floor: truncate_at > floor,
     "unweighted-climb": unweighted_climb,
     "unweighted-climb-in-caption": unweighted_climb,
+    "unweighted-climb-in-summary": unweighted_climb,
     "weighted-climb-less": lambda low, high: low[GROWTH] > 2 * high[DRIFT],
     "stop-near-m": near_m,
     "settled-near-m": near_m,

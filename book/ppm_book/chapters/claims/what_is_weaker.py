@@ -87,6 +87,14 @@ def two_delta_broken(beside_h, bounds):
     return 2 * (beside_h * bounds).max()
 
 
+def broken_by(changed):
+    """Loss when each household leaves, with the threshold."""
+    return [
+        household.state(changed, place, truncate_at=5, again=True).loss
+        for place in range(changed.size)
+    ]
+
+
 def outside_broken(log_ratio, two_delta_broken, log_p_on_list, beside_h):
     """Probability, with H, of what is outside the band."""
     outside = np.abs(log_ratio) > two_delta_broken
@@ -239,6 +247,12 @@ CLAIMS = {
     "broken-above-two-delta": lambda broken, two_delta_broken, with_threshold: (
         np.isclose(broken, with_threshold.loss)
         and np.isclose(two_delta_broken, 2 * with_threshold.delta)
+        and broken > two_delta_broken
+    ),
+    "weight-0-costs-the-most": lambda beside_h, broken, broken_by, two_delta_broken: (
+        beside_h[7] == 0
+        and np.argmax(broken_by) == 7
+        and np.isclose(broken, broken_by[7])
         and broken > two_delta_broken
     ),
     "highest-at-12": lambda log_ratio, means: (

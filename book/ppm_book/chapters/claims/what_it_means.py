@@ -40,6 +40,14 @@ def caught():
     }
 
 
+def hardly_more(caught):
+    return caught[0.1] < 6
+
+
+def almost_every_use(caught):
+    return caught[3] > 90
+
+
 CLAIMS = {
     "better-than-even": lambda at_most: round(at_most["prior 1 in 100"][2], 1) == 0.6,
     "becomes-0.18": lambda at_most: round(at_most["prior 1 in 100,000"][3], 2) == 0.18,
@@ -50,8 +58,10 @@ CLAIMS = {
     "sign-before-45": lambda at: at[45] < 0,
     "beyond-40-at-100": lambda at: at[100] < -40,
     "grows-turns-falls": lambda at: at[20] > at[45] > at[50],
-    "hardly-more": lambda caught: caught[0.1] < 6,
-    "almost-every-use": lambda caught: caught[3] > 90,
+    "hardly-more": hardly_more,
+    "hardly-more-in-caption": hardly_more,
+    "almost-every-use": almost_every_use,
+    "almost-every-use-in-caption": almost_every_use,
     "far-more": lambda reported, refuted: reported > 10 * refuted["with weights"],
 }
 NUMBERS = {
