@@ -79,6 +79,7 @@ def means_nearer(nearer_than_posteriors, widths, MEANS):
 CLAIMS = {
     "smooth-keeps-the-root": lambda keeps_the_root: keeps_the_root,
     "smooth-keeps-the-root-again": lambda keeps_the_root: keeps_the_root,
+    "smooth-keeps-the-root-so": lambda keeps_the_root: keeps_the_root,
     "atoms-change-the-power": lambda atoms_change: atoms_change,
     "atoms-change-the-power-again": lambda atoms_change: atoms_change,
     "normal-is-off-too": lambda draws: (
