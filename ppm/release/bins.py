@@ -8,9 +8,9 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
-from ppm.checks import as_list, check_count
+from ppm.checks import check_count
 from ppm.release.drawing import places
-from ppm.release.mechanisms import OneColumn
+from ppm.release.mechanisms import OneColumn, check_special
 from ppm.release.noise import NoisyRelease, nearest_counts, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
@@ -81,8 +81,7 @@ class Bins(OneColumn):
         check_count("bins", self.bins)
         check_count("tail", self.tail, at_least=0)
         check_count("above", self.above)
-        if len(self.special):
-            as_list("special", self.special)
+        check_special(self.special)
 
     def check(self, plan):
         """Refuse other columns than one of numbers; warn where fewer bins result than asked for."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ppm.checks import as_list, check_number
+from ppm.checks import check_number
 from ppm.release.drawing import places, read_off
-from ppm.release.mechanisms import OneColumn, pools_of
+from ppm.release.mechanisms import OneColumn, check_special, pools_of
 from ppm.release.noise import NoisyRelease, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
@@ -15,12 +15,14 @@ from ppm.seeds import generator, streams
 # a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
 _STEPS = 2**20
 # logarithms of the factors that are thought possible, of a group and, coarser, of all together
-_LOGS, _COMMON_LOGS = (np.linspace(np.log(0.2), np.log(5.0), n) for n in (321, 61))
+_LOGS, _COMMON_LOGS = (np.linspace(-np.log(20), np.log(20), n) for n in (481, 91))
 # standard deviations of the logarithms of the common factor, and of a group's own beside it
-_COMMON, _OWN = 0.5, (0.03, 0.1, 0.3)
+_COMMON, _OWN = 0.5, (0.03, 0.1, 0.3, 1.0)
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
 _WHOLE, _CUT = 0.95, 5.0
+# and nothing is cut off where noise then moves a mean by no more than this part of it
+_NO_MATTER = 0.01
 # shares of a special value that are thought possible
 _SHARES = np.linspace(0.0, 1.0, 1001)
 # beside two samples, by how much a share changes from one table to the next: this part of its
@@ -38,7 +40,8 @@ class Means(OneColumn):
         Where values are cut off in the sum: this quantile of the group's published values, other
         than special ones; above 0 and at most 1. Without it, the quantile is
         :math:`\max(0.95, 1 - 5 / (\epsilon n))` for n records of the group, so that the tail counts
-        where the noise lets it.
+        where the noise lets it; and nothing below the upper limit is cut off where the noise of a
+        mean is then a hundredth of it at most.
     special : sequence of float, optional
         Values, such as 0, of which the records of each group are counted instead. They stay what
         they are, and their share follows the count.
@@ -77,12 +80,15 @@ class Means(OneColumn):
     def __post_init__(self):
         if self.cap is not None:
             check_number("cap", self.cap, above=0, at_most=1)
-        if len(self.special):
-            as_list("special", self.special)
+        check_special(self.special)
 
     def check(self, plan):
         """Refuse other columns than one of numbers that are mostly above 0."""
         column = self.column(plan)
+        if plan.published[column].isin(self.special).all():
+            raise ValueError(
+                f"mechanism {self!r} takes a column with published values that are not special"
+            )
         for label, pool in pools_of(plan, column).items():
             others = pool[~np.isin(pool, self.special)]
             if others.size and (np.quantile(others, 0.1) < 0 or others.max() <= 0):
@@ -97,7 +103,9 @@ class Means(OneColumn):
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
         rows = {label: labels == label for label in dict.fromkeys(labels)}
         groups = [
-            _Group(pools[label], own.sum(), plan.epsilon, self)
+            _Group(
+                pools[label], own.sum(), plan, self, np.concatenate([*pools.values()])
+            )
             for label, own in rows.items()
         ]
         totals = [
@@ -128,8 +136,14 @@ class Means(OneColumn):
         noisy["sum"] = caps * (sums / _STEPS)
         for value, of_value in zip(self.special, counts.T, strict=True):
             noisy[f"records of {value:g}"] = of_value
+        special = WORDS["special"].format(
+            values=", ".join(f"{value:g}" for value in self.special)
+        )
         sentence = WORDS["statement"]["sums"].format(
-            releases=plan.releases, records=len(table), groups=len(rows)
+            releases=plan.releases,
+            records=len(table),
+            groups=len(rows),
+            special=special if len(self.special) else "",
         )
         return NoisyRelease(
             synthetic,
@@ -143,14 +157,21 @@ class Means(OneColumn):
 class _Group:
     """The published records of one group, and what they say of its sum and counts."""
 
-    def __init__(self, pool, records, epsilon, settings):
+    def __init__(self, pool, records, plan, settings, everyone):
         self.special = np.asarray(settings.special, dtype=np.float64)
         self.published = np.array([np.mean(pool == value) for value in self.special])
         others = pool[~np.isin(pool, self.special)]
-        # where all published values are special ones, nothing is known of the others
-        self.others = others if others.size else np.array([1.0])
-        cap = settings.cap or max(_WHOLE, 1 - _CUT / (epsilon * records))
-        self.cap = max(float(np.quantile(self.others, cap)), np.finfo(float).tiny)
+        if not others.size:
+            # a group of published special values alone has the others of all groups
+            others = np.sort(everyone[~np.isin(everyone, self.special)])
+        self.others = others
+        cap = settings.cap or max(_WHOLE, 1 - _CUT / (plan.epsilon * records))
+        (_, highest) = next(iter(plan.limits.values()))
+        small = highest / (plan.epsilon * records) <= _NO_MATTER * others.mean()
+        if settings.cap is None and small:
+            self.cap = highest
+        else:
+            self.cap = max(float(np.quantile(others, cap)), np.finfo(float).tiny)
         self.records, self.published_records = records, pool.size
         capped = np.clip(self.others, 0.0, self.cap)
         spread = capped.var() / max(capped.mean(), np.finfo(float).tiny) ** 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ppm.checks import listed
+from ppm.checks import as_list, listed
 from ppm.release.drawing import places, read_off
 from ppm.release.noise import NoisyRelease
 from ppm.release.statement import WORDS, Guarantee, noisy_guarantee
@@ -121,6 +121,14 @@ class Mechanism:
 def is_own(mechanism):
     """Whether a mechanism is none of the library."""
     return not type(mechanism).__module__.startswith("ppm.release.")
+
+
+def check_special(special):
+    """Refuse special values that are no finite numbers, or one of them twice."""
+    if len(special):
+        values = as_list("special", special)
+        if np.unique(values).size < values.size:
+            raise ValueError("special must have each value once")
 
 
 def settings_of(mechanism):

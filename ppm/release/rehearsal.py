@@ -1,6 +1,8 @@
 """A rehearsal of a release on published records; or, inside an agency, on the table itself."""
 
+import copy
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +14,7 @@ from ppm.release.mechanisms import (
     Mechanism,
     Published,
     Records,
+    categories,
     clipped,
     columns_of,
     draw,
@@ -58,7 +61,7 @@ class Rehearsal(Brief):
     tried: dict
     runs: pd.DataFrame
     settings: dict
-    _public = ("settings",)
+    _public = ("plan",)
 
     @property
     def losses(self):
@@ -127,11 +130,18 @@ class Rehearsal(Brief):
             raise ValueError(
                 f"goal must be one of {', '.join(GOALS)}; got {shown(goal)}"
             )
+        if self.settings["of the table itself"]:
+            raise ValueError(
+                "best must not choose by the confidential table: rehearse on published records, "
+                "without confidential"
+            )
         epsilon = self.plan.epsilon if epsilon is None else epsilon
         table = self.table
         rows = [row for row in self.tried if row[1] == epsilon]
         if not rows:
             raise ValueError(f"epsilon must be one that was rehearsed; got {epsilon}")
+        if table[goal][rows].isna().all():
+            raise ValueError(f"goal must be one that was rehearsed; {goal} was not")
         best = min((PUBLISHED, *rows), key=table[goal].get)
         notes = [*self._notes(best, goal, table, rows)]
         if notes:
@@ -269,6 +279,8 @@ def rehearse(
         table = clipped(plan, confidential[[*plan.published]])
         table = table.astype(dict.fromkeys(plan.limits, np.float64))
     elif public is not None:
+        if public.empty:
+            raise ValueError("public must have a row or more")
         columns_of("public", (*plan.groups, *plan.public), public)
         plan.check_groups("public", public)
     once = replace(plan, releases=1, rehearsed=None)
@@ -283,25 +295,26 @@ def rehearse(
     first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
     last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
-    seeds = streams(random_seed, repeats)
+    # one number, so that all rows have the same random numbers
+    entropy = int(generator(random_seed).integers(2**63))
+    seeds = streams(entropy, repeats)
     if confidential is None:
         samples = [_pair(plan, public, generator(seed)) for seed in seeds]
-        batches = [(*pair, 1, seed) for pair, seed in zip(samples, seeds, strict=True)]
+        batches = [(*pair, 1) for pair in samples]
     else:
-        batches = [(plan.published, table, repeats, random_seed)]
+        batches = [(plan.published, table, repeats)]
     left_out = set()
     with tqdm(total=len(batches) * len(everything), unit=" plans", disable=None) as bar:
-        for batch, (published, table, number, seed) in enumerate(batches):
+        for batch, (published, table, number) in enumerate(batches):
             tables = {_AS_IT_IS: (table, None)}
             for name, change in changes.items():
                 tables[name] = _changed(plan, table, change)
             counted, without = _groups(plan, table, levels, smallest)
             left_out |= {*without}
             for (mechanism, epsilon), variant in everything.items():
-                variant = _quietly(variant, published=published)
-                seed_of_row = np.random.SeedSequence(
-                    generator(seed).integers(2**63), spawn_key=(batch,)
-                )
+                variant = _on_sample(variant, published, plan.releases)
+                # others than those of the samples
+                seed_of_row = np.random.SeedSequence(entropy, spawn_key=(1, batch))
                 errors = _errors(variant, tables, counted, number, seed_of_row)
                 first_repeat = batch * number
                 runs += [
@@ -324,6 +337,7 @@ def rehearse(
         "of level": [name for name in changes if name not in shapes],
         "of shape": shapes,
         "left out": sorted(left_out),
+        "of the table itself": confidential is not None,
     }
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
 
@@ -335,9 +349,27 @@ def _quietly(plan, **changes):
         return replace(plan, **changes)
 
 
+def _on_sample(plan, published, releases):
+    """The plan of one of several releases, with a sample of its published table.
+
+    The sample is not checked again: by chance it may lack what the table has.
+    """
+    one = copy.copy(plan)
+    object.__setattr__(one, "published", published)
+    if isinstance(plan.mechanism, Posterior):
+        # each of several draws has a part of ε; noisy numbers have all of it
+        object.__setattr__(one, "epsilon", plan.epsilon / releases)
+    return one
+
+
 def _pair(plan, public, rng):
     """Two samples of the published records of each group: of their number, and of this year's."""
     published = plan.published.astype(dict.fromkeys(plan.limits, np.float64))
+    # a sample may lack a category
+    for name in plan.confidential:
+        if name not in plan.limits:
+            kinds = categories(plan, name)
+            published[name] = pd.Categorical(published[name], categories=kinds)
     labels = plan.labels(published)
     rows = pd.Series(labels).groupby(labels).indices
     sizes = pd.Series(plan.labels(published if public is None else public))
@@ -404,10 +436,19 @@ def _drawn(plan, table, number, seed):
         # exact draws are independent: one fit has those of all releases
         drawn = plan.mechanism.released(table, plan, random_seed=seed, draws=number)
         columns = drawn.synthetic
-        (column,) = plan.confidential
+        if not isinstance(columns, Mapping):
+            columns = {plan.confidential[0]: columns}
         return [
-            clipped(plan, table.assign(**{column: values}))
-            for values in np.asarray(columns)
+            clipped(
+                plan,
+                table.assign(
+                    **{
+                        name: np.asarray(columns[name])[one]
+                        for name in plan.confidential
+                    }
+                ),
+            )
+            for one in range(number)
         ]
     return [draw(plan, table, random_seed=own)[0] for own in streams(seed, number)]
 
