@@ -133,6 +133,9 @@ CLAIMS = {
     ),
     "means-nearer-than-own": means_nearer,
     "change-by-sums": means_nearer,
+    "means-sees-zeros": lambda at, found, means: (
+        at(0.25) and found["a tenth becomes 0"][str(means), 0.25] < 20
+    ),
     "means-blind": lambda found, means: all(
         found.loc[str(means)][change].min() > 50
         for change in ("top tenth × 1.3", "spread × 1.25")
