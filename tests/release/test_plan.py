@@ -148,7 +148,7 @@ def test_plans_that_differ_in_anything_public_have_different_digests():
 
 @given(
     bins=st.integers(1, 30),
-    special=st.lists(st.floats(0, 1e5), max_size=3),
+    special=st.lists(st.floats(0, 1e5), max_size=3, unique=True),
     tail=st.integers(0, 3),
     epsilon=st.floats(1e-9, 30),
     releases=st.integers(1, 5),
