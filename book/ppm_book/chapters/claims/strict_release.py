@@ -56,14 +56,15 @@ def largest(compared):
 
 
 def level_needs_0_1(at, rehearsal, means):
-    change = rehearsal.table["change"]
+    # by two standard errors
+    change = rehearsal.table["change"] + 2 * rehearsal.table["change ±"]
     return at(0.05, 0.1) and (
         change[str(means), 0.1] <= LEVEL and change[:, 0.05].min() > LEVEL
     )
 
 
 def shapes_need_0_25(at, rehearsal, bins):
-    shapes = rehearsal.table["shapes"]
+    shapes = rehearsal.table["shapes"] + 2 * rehearsal.table["shapes ±"]
     return at(0.1, 0.25) and (
         shapes[:, 0.1].min() > SHAPE
         and shapes[str(bins), 0.25] <= SHAPE
