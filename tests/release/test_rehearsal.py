@@ -539,3 +539,31 @@ def test_the_statement_says_that_predictions_are_pooled(tmp_path):
     )
     assert "take their values together from several predictions" in found.statement
     assert "varies less than a sample of records would" in found.statement
+
+
+def test_nothing_is_chosen_by_the_confidential_table():
+    rehearsal = planned().rehearse(confidential=THIS, repeats=2, random_seed=1)
+    with pytest.raises(
+        ValueError, match="best must not choose by the confidential table"
+    ):
+        rehearsal.best("levels")
+    assert "left out" not in repr(rehearsal)
+
+
+@pytest.mark.parametrize("mechanism", [Bins, Means])
+@pytest.mark.parametrize("special", [[0, 0], [0.0, -0.0], [1, 2, 1]])
+def test_a_special_value_that_is_given_twice_is_refused(mechanism, special):
+    # a record of it would be counted twice, with noise for one
+    settings = {"bins": 5} if mechanism is Bins else {}
+    with pytest.raises(ValueError, match="special must have each value once"):
+        mechanism(special=special, **settings)
+
+
+def test_a_sample_that_lacks_what_the_table_has_is_rehearsed_all_the_same():
+    few = pd.DataFrame({"region": "few", "income": [-1.0, *[5.0] * 12]})
+    last = pd.concat([LAST[["region", "income"]], few], ignore_index=True)
+    settings = {"limits": (-10, 1_000_000), "mechanism": Means()}
+    planned(last, **settings).rehearse(repeats=5, random_seed=1)
+    kinds = LAST.assign(owner=["rare", *LAST["owner"][1:]])
+    plan = planned(kinds, confidential="owner", limits={}, mechanism=Margins(["owner"]))
+    assert len(plan.rehearse(repeats=8, random_seed=1).runs) == 8 * 3
