@@ -137,9 +137,12 @@ CLAIMS = {
     "means-sees-zeros": lambda at, found, means: (
         at(0.25) and found["a tenth becomes 0"][str(means), 0.25] < 20
     ),
-    "means-blind": lambda found, means: all(
-        found.loc[str(means)][change].min() > 50
-        for change in ("top tenth × 1.3", "spread × 1.25")
+    "means-blind": lambda at, found, means: (
+        at(1.0)
+        and all(
+            found.loc[str(means)][change].loc[:1.0].min() > 50
+            for change in ("top tenth × 1.3", "spread × 1.25")
+        )
     ),
     "bins-see-shapes": bins_see_shapes,
     "shapes-by-bins": bins_see_shapes,
