@@ -135,14 +135,32 @@ CLAIMS = {
         surely_nearer(MEANS, BINS, width, "levels") for width in widths
     ),
 }
+
+
+def told(*needed):
+    """A number of a sentence on some ε, or a dash in a run without one of them."""
+
+    def decide(compute):
+        def number(widths, share, gap, BINS):
+            return compute(share, gap, BINS) if {*needed} <= {*widths} else "–"
+
+        return number
+
+    return decide
+
+
 NUMBERS = {
     "point": lambda draws: f"{draws['mean of a draw']['yes or no', 0.2]:.2f}",
-    "noise small": lambda share: f"{share(0.1)[2]:.0f}",
-    "noise large": lambda share: f"{share(10)[2]:.0f}",
-    "shown more": lambda share: f"{share(0.3)[0]:.0f}",
-    "shown less": lambda share: f"{share(10)[0]:.0f}",
-    "ten to hundred": lambda gap: gap(
-        "limits, α = 100", "limits, α = 10", 0.25, "levels"
+    "noise small": told(0.25)(lambda share, gap, BINS: f"{share(0.1)[2]:.0f}"),
+    "noise large": told(0.25)(lambda share, gap, BINS: f"{share(10)[2]:.0f}"),
+    "shown more": told(0.25)(lambda share, gap, BINS: f"{share(0.3)[0]:.0f}"),
+    "shown less": told(0.25)(lambda share, gap, BINS: f"{share(10)[0]:.0f}"),
+    "ten to hundred": told(0.25)(
+        lambda share, gap, BINS: gap(
+            "limits, α = 100", "limits, α = 10", 0.25, "levels"
+        )
     ),
-    "limits less bins": lambda gap, BINS: gap(BINS, "limits, α = 0.3", 0.1, "change"),
+    "limits less bins": told(0.1)(
+        lambda share, gap, BINS: gap(BINS, "limits, α = 0.3", 0.1, "change")
+    ),
 }
