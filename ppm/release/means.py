@@ -102,10 +102,9 @@ class Means(OneColumn):
         values, labels, pools = self.given(table, plan)
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
         rows = {label: labels == label for label in dict.fromkeys(labels)}
+        everyone = np.concatenate([*pools.values()])
         groups = [
-            _Group(
-                pools[label], own.sum(), plan, self, np.concatenate([*pools.values()])
-            )
+            _Group(pools[label], own.sum(), plan, self, everyone)
             for label, own in rows.items()
         ]
         totals = [

@@ -39,15 +39,25 @@ def draw(plan, table, *, random_seed=None, secure_noise=False):
     drawn = plan.mechanism.release(
         table, plan, random_seed=random_seed, secure_noise=secure_noise
     )
-    columns, tables = drawn.synthetic, []
+    tables = tables_of(plan, table, drawn, plan.releases)
+    if plan.releases > 1:
+        for number, one in enumerate(tables, start=1):
+            one.insert(0, "release", number)
+    return pd.concat(tables, ignore_index=True), drawn
+
+
+def tables_of(plan, table, drawn, releases):
+    """The table with the synthetic values of each release, within the limits."""
+    columns = drawn.synthetic
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
-    for number in range(plan.releases):
-        values = {name: np.asarray(columns[name])[number] for name in plan.confidential}
-        tables.append(clipped(plan, table.assign(**values)))
-        if plan.releases > 1:
-            tables[-1].insert(0, "release", number + 1)
-    return pd.concat(tables, ignore_index=True), drawn
+    values = {name: np.asarray(columns[name]) for name in plan.confidential}
+    return [
+        clipped(
+            plan, table.assign(**{name: all_of[one] for name, all_of in values.items()})
+        )
+        for one in range(releases)
+    ]
 
 
 class Mechanism:
@@ -205,7 +215,7 @@ def drawn_again(source, table, plan, random_seed):
 
 
 class OneColumn(Mechanism):
-    """What releases one confidential column of numbers, by a function with published values."""
+    """What releases one confidential column of numbers."""
 
     def check(self, plan):
         """Refuse a plan with several confidential columns, or with one of categories."""

@@ -1,8 +1,8 @@
 """A rehearsal of a release on published records; or, inside an agency, on the table itself."""
 
 import copy
+import functools
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from ppm.release.mechanisms import (
     clipped,
     columns_of,
     draw,
+    tables_of,
 )
 from ppm.release.posterior import Posterior
 from ppm.seeds import generator, streams
@@ -34,7 +35,6 @@ GOALS = {
 PUBLISHED, RECORDS = ("published records", 0.0), ("the records, unprotected", np.inf)
 _AS_IT_IS = ""
 _DRIFTS = ("all × 0.7", "all × 1.4")
-_SHAPES = ("a tenth becomes 0", "top tenth × 1.3", "spread × 1.25")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Rehearsal(Brief):
     settings: dict
     _public = ("plan",)
 
-    @property
+    @functools.cached_property
     def losses(self):
         """What is to be small for each goal, of each repeat: by mechanism, ε and repeat."""
         by = ["mechanism", "ε", "repeat"]
@@ -435,21 +435,7 @@ def _drawn(plan, table, number, seed):
     if isinstance(plan.mechanism, Posterior) and number > 1:
         # exact draws are independent: one fit has those of all releases
         drawn = plan.mechanism.released(table, plan, random_seed=seed, draws=number)
-        columns = drawn.synthetic
-        if not isinstance(columns, Mapping):
-            columns = {plan.confidential[0]: columns}
-        return [
-            clipped(
-                plan,
-                table.assign(
-                    **{
-                        name: np.asarray(columns[name])[one]
-                        for name in plan.confidential
-                    }
-                ),
-            )
-            for one in range(number)
-        ]
+        return tables_of(plan, table, drawn, number)
     return [draw(plan, table, random_seed=own)[0] for own in streams(seed, number)]
 
 
@@ -514,23 +500,17 @@ def default_changes(plan):
     changes = {name: times(float(name.split()[-1])) for name in _DRIFTS}
     if largest:
         changes[f"{largest} × 0.8"] = level
-    return changes | dict(
-        zip(
-            _SHAPES,
-            [
-                (
-                    lambda t: t[column].where(t.index % 10 > 0, 0.0),
-                    lambda values: np.mean(np.abs(values) <= low),
-                ),
-                (raised, top_tenth),
-                (
-                    spread,
-                    lambda values: np.subtract(*np.quantile(values, [0.75, 0.25])),
-                ),
-            ],
-            strict=True,
-        )
-    )
+    return changes | {
+        "a tenth becomes 0": (
+            lambda t: t[column].where(t.index % 10 > 0, 0.0),
+            lambda values: np.mean(np.abs(values) <= low),
+        ),
+        "top tenth × 1.3": (raised, top_tenth),
+        "spread × 1.25": (
+            spread,
+            lambda values: np.subtract(*np.quantile(values, [0.75, 0.25])),
+        ),
+    }
 
 
 def _changed_column(plan):
