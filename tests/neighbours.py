@@ -58,3 +58,11 @@ def with_noise(monkeypatch, module, noise):
         return np.rint(moved * results.normal(*noise, np.shape(totals))).astype(int)
 
     monkeypatch.setattr(module, "noisy_integers", fixed)
+
+
+def released_after(monkeypatch, module, release, mechanism, tables):
+    """Three releases of each table with the same noisy numbers, whatever its values are."""
+    for table in tables:
+        with monkeypatch.context() as patch:
+            with_noise(patch, module, (60, 30))
+            yield release(mechanism, table, releases=3)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from neighbours import losses, with_noise
+from neighbours import losses, released_after
 from scipy import stats
 
 import ppm
@@ -165,11 +165,7 @@ def test_what_follows_the_noise_looks_at_no_confidential_value(
     monkeypatch, mechanism, same
 ):
     tables = THIS, THIS.assign(income=np.linspace(0, 500, len(THIS)))
-    found = []
-    for table in tables:
-        with monkeypatch.context() as patch:
-            with_noise(patch, bins, (60, 30))
-            found.append(release(mechanism, table, releases=3))
+    found = [*released_after(monkeypatch, bins, release, mechanism, tables)]
     one, other = found
     assert np.array_equal(one.synthetic, other.synthetic) is same
     pd.testing.assert_frame_equal(one.noisy["counts"][["group", "count"]],

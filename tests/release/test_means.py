@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from neighbours import losses, totals_of, with_noise
+from neighbours import losses, released_after, totals_of
 from scipy import stats
 
 import ppm
@@ -121,11 +121,7 @@ def test_what_follows_the_noise_looks_at_no_confidential_value(
     monkeypatch, mechanism, same
 ):
     tables = THIS, THIS.assign(income=np.linspace(0, 500, len(THIS)))
-    found = []
-    for table in tables:
-        with monkeypatch.context() as patch:
-            with_noise(patch, means, (60, 30))
-            found.append(release(mechanism, table, releases=3))
+    found = [*released_after(monkeypatch, means, release, mechanism, tables)]
     one, other = found
     assert np.array_equal(one.synthetic, other.synthetic) is same
     assert (one.public == other.public) is same

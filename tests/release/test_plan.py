@@ -15,6 +15,7 @@ import pymc as pm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from incomes import year
 
 import ppm
 from ppm.release import (
@@ -31,21 +32,6 @@ from ppm.release import (
 from ppm.release.mechanisms import Records
 from ppm.release.posterior import PosteriorRelease
 from ppm.release.statement import guarantee, statement_of
-
-
-def year(seed, middle=30_000.0, records=600):
-    rng = np.random.default_rng(seed)
-    incomes = np.round(middle * rng.lognormal(sigma=0.6, size=records))
-    region = rng.choice(["N", "S", "W"], records)
-    return pd.DataFrame(
-        {
-            "region": region,
-            "income": incomes * np.where(region == "S", 0.7, 1.0),
-            "children": rng.poisson(1.5, records),
-            "owner": rng.choice(["yes", "no"], records),
-        }
-    )
-
 
 LAST, THIS = year(1), year(2, 36_000.0)
 SETTINGS = {

@@ -1,7 +1,9 @@
 """A rehearsal: between both ends, with drift, at this year's sizes, and as the comparison itself."""
 
 import dataclasses
+import functools
 
+import incomes
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,20 +24,8 @@ from ppm.release.measure import top_tenth
 from ppm.release.mechanisms import Records
 from ppm.release.rehearsal import PUBLISHED, RECORDS, default_changes
 
-
-def year(seed, middle=30_000.0, records=600):
-    rng = np.random.default_rng(seed)
-    incomes = np.round(middle * rng.lognormal(sigma=0.6, size=records))
-    region = rng.choice(["N", "S", "W"], records, p=[0.5, 0.3, 0.2])
-    return pd.DataFrame(
-        {
-            "region": region,
-            "income": incomes * np.where(region == "S", 0.7, 1.0),
-            "children": rng.poisson(1.5, records),
-            "owner": rng.choice(["yes", "no"], records),
-        }
-    )
-
+# so that N is the largest region
+year = functools.partial(incomes.year, regions=[0.5, 0.3, 0.2])
 
 LAST, THIS = year(1), year(2, 36_000.0)
 SETTINGS = {
