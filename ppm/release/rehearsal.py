@@ -202,9 +202,9 @@ def _edges(best, *tried):
     """Settings that are the lowest or the highest of those tried with this kind."""
     for name, value in vars(best).items():
         values = [vars(other)[name] for other in tried if type(other) is type(best)]
-        if isinstance(value, int | float) and len({*values}) > 1:
-            if value in (min(values), max(values)):
-                yield f"{name} = {value}"
+        numbers = [one for one in values if isinstance(one, int | float)]
+        if len({*numbers}) > 1 and value in (min(numbers), max(numbers)):
+            yield f"{name} = {value}"
 
 
 def rehearse(

@@ -398,6 +398,23 @@ def test_notes_are_in_the_order_in_which_they_matter():
     assert str(told[0].message) == f"{chosen.mechanism}: {'; '.join(notes)}"
 
 
+@pytest.mark.parametrize(
+    ("best", "edges"),
+    [
+        (Means(), []),
+        (Means(special=[0]), []),
+        (Means(cap=0.95), ["cap = 0.95"]),
+        (Means(cap=0.97), []),
+        (Bins(5), ["bins = 5"]),
+    ],
+)
+def test_the_edge_of_what_was_tried_is_that_of_numbers(best, edges):
+    """Some mechanisms of a kind may lack the number that others have."""
+    tried = [Means(), Means(cap=0.95), Means(special=[0]), Means(cap=0.97)]
+    tried += [Means(cap=0.99), Bins(5), Bins(10)]
+    assert [*room._edges(best, *tried)] == edges
+
+
 def test_the_picture_has_a_bar_for_each_row_and_goal():
     figure = planned().rehearse(repeats=2, random_seed=1).plot()
     assert [len(one.patches) for one in figure.axes] == [3, 3, 3, 3]
