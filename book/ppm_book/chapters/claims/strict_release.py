@@ -72,6 +72,15 @@ def shapes_need_0_25(at, rehearsal, bins):
     )
 
 
+def bins_for_both(at, rehearsal, bins):
+    row = str(bins), 0.25
+    table = rehearsal.table
+    return at(0.25) and all(
+        table[goal][row] + 2 * table[f"{goal} ±"][row] <= needed
+        for goal, needed in (("change", LEVEL), ("shapes", SHAPE))
+    )
+
+
 def few_bins(at, rehearsal, bins):
     if not at(0.05):
         return None
@@ -123,6 +132,7 @@ CLAIMS = {
     ),
     "level-needs-0.1": level_needs_0_1,
     "shapes-need-0.25": shapes_need_0_25,
+    "bins-for-both": bins_for_both,
     "means-beat-published": lambda at, nearer, means, published: (
         at(0.1) and nearer((str(means), 0.1), published, "levels, unchanged")
     ),
@@ -161,6 +171,12 @@ CLAIMS = {
 }
 
 
+def crossing(n, noises):
+    """Number of records from which the noise of a sum lies below that of a draw, or a dash."""
+    below = noises["a noisy sum"] < noises["a draw"]
+    return "–" if below.all() or not below[-1] else f"{n[below.argmax()]:,.0f}"
+
+
 def number(found, goal, mechanism, width, digits=0):
     """What a row has, or a dash where a run has none."""
     value = found[goal].get((str(mechanism), width), np.nan)
@@ -182,6 +198,8 @@ NUMBERS = {
     "limit": lambda: f"{100 * ppm.pdp.detection_limit(0.05, 1.0):.1f}",
     "ordinary spread": lambda home: f"{home['± of μ']['Ordinary posterior']:.1f}",
     "own spread": lambda home: f"{home['± of μ']['Own weights']:.1f}",
+    "list spread": lambda possible: f"{possible.std():.1f}",
+    "crossing": lambda n, noises: crossing(n, noises),
     "published levels": lambda found: f"{found['levels, unchanged'].iloc[0]:.1f}",
     "means levels": lambda found, means: number(
         found, "levels, unchanged", means, 0.1, 1
