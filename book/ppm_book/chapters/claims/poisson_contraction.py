@@ -101,17 +101,6 @@ def just_above(interval, gathered, truncate_at):
 
 CLAIMS = {
     "both-come-together": both_come_together,
-    "none-exceeds": lambda checks: (checks["exceed, %"] == 0).all(),
-    # a quarter and a sixth, to the whole per cent and one more
-    "allowed-shares": lambda checks: (
-        abs(checks["allowed, %"].iloc[0] - 100 / 4) < 1.5
-        and abs(checks["allowed, %"].iloc[-1] - 100 / 6) < 1.5
-    ),
-    "nearer-exceeds": lambda checks: (checks["a tenth as far, %"] == 100).all(),
-    "u-closes-in": lambda checks: (
-        checks["U: μ below"].is_monotonic_increasing
-        and checks["or above"].is_monotonic_decreasing
-    ),
     "argument-in-summary": lambda biased, near_m, low, gathered, truncate_at: (
         biased and near_m and low[DRIFT] > 0 and gathered.max() <= 1.05 * truncate_at
     ),
@@ -173,7 +162,6 @@ CLAIMS = {
     ),
     "half-of-the-others": lambda beyond: np.allclose(beyond[1.0], 0.5, atol=0.01),
     "next-to-none": lambda beyond: beyond[1.05].iloc[-1] < 0.01,
-    "few-with-ten": lambda beyond: 0 < beyond[1.1].max() < 0.05,
     # far more than where they have, at the largest size
     "covers-fewer": lambda beyond, uncut: uncut.min() > 0.1 + beyond[1.05].iloc[-1],
 }
