@@ -169,11 +169,6 @@ def left_out(of_data, of_drawn, near):
     return found
 
 
-def wildest(incomes):
-    means = incomes["Countweighted"].mean(axis=1) / 1000
-    return means[np.abs(means - np.median(means)).argmax()]
-
-
 def apart(typical, ALONE, compared):
     return max(
         abs(typical[name, ALONE][0] - typical[name, "Unweighted"][0])
@@ -214,13 +209,6 @@ CLAIMS = {
         and all(1 / 1.1 < ratio < 1.1 for ratio in by_hand_over_library[:-1])
         and by_hand_over_library[-1] > 1.3
     ),
-    "alone-in-its-category": lambda alone: len(alone) > 0,
-    "ordinary-income": lambda income, family: (
-        0.05 < np.mean(income < income[family]) < 0.95
-    ),
-    "prior-decides": lambda terms_of_priors: (
-        terms_of_priors[-1] < 0.7 * terms_of_priors[0]
-    ),
     # bounds
     "em-flattens": lambda em_lower, income: em_lower > 0.9 * len(income),
     "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
@@ -246,7 +234,6 @@ CLAIMS = {
         trusted(*weighted) and rises == [((0.6, -0.1), (0.5, 0.0))]
     ),
     "larger-average-weight": lambda weights_of: weights_of.min() > 1,
-    "leaves-more": lambda weights_of: weights_of.min() > 1,
     # utility at the first setting
     "dp-nearest-for-the-mean": lambda utility: (
         utility["bias"]["mean"].abs().idxmin() == "DPweighted"
@@ -302,10 +289,6 @@ CLAIMS = {
     "em-above-at-last": lambda of_tail: of_tail["bias"]["EMweighted"].iloc[-1] > 0,
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": scatter_and_level,
-    "as-unweighted-half": lambda closer, tail: (
-        closer("mean", "DPweighted", "Unweighted")
-        and closer(tail, "Unweighted", "DPweighted")
-    ),
     "dp-shortens": lambda dp, income, utility, tail: (
         dp.weights[income.argmax()] < dp.weights.mean()
         and utility["bias"][tail, "DPweighted"] < utility["bias"][tail, "Unweighted"]
@@ -315,11 +298,6 @@ CLAIMS = {
     ),
     # both ends
     "little-to-buy": lambda apart: apart < 5,
-    "better-than-both-ends": lambda typical, ALONE: all(
-        surely_less(typical[name, "DPweighted"], typical[name, end])
-        for name in ("mean", "Gini coefficient")
-        for end in ("Unweighted", ALONE)
-    ),
     "told-by-means-of-groups": groups_gain,
     "groups-had-most-to-gain": groups_gain,
     "groups-can-buy-most": groups_gain,
@@ -336,9 +314,6 @@ NUMBERS = {
     "largest": lambda data: f"{data.income_range[1] / 1000:.0f} thousand",
     "lowest income": lambda income, f: f"{income[f.argmax()]:,.0f}".replace("-", "−"),
     "deviations": lambda deviations: f"{deviations:.0f}",
-    "weight of the family": lambda weights_of_last, family: (
-        f"{weights_of_last[family]:.2f}"
-    ),
     "K": lambda components: f"{components}",
     "settings": lambda settings: ", ".join(
         "({:g}, {:g})".format(*pair) for pair in settings
@@ -393,5 +368,4 @@ NUMBERS = {
     "fewest found": lambda risk: f"{risk.drop('Data').min():.0f}",
     "most found": lambda risk: f"{risk.drop('Data').max():.0f}",
     "in the data": lambda risk: f"{risk['Data']:.0f}",
-    "wildest": lambda wildest: f"{wildest:,.0f}".replace("-", "−"),
 }
