@@ -1,28 +1,6 @@
 """Claims and numbers of the chapter on the theory."""
 
-from typing import NamedTuple
-
 import numpy as np
-from scipy import stats
-
-
-class ByDraws(NamedTuple):
-    """What chapter 1 finds from 1,000 draws: the highest weighted one, and Δ."""
-
-    highest: float
-    delta: float
-
-
-def by_draws(counts, scale, shift, seed):
-    weights = np.ones(counts.size)
-    for stream in np.random.SeedSequence(seed).spawn(3)[:2]:
-        before = weights
-        posterior = stats.gamma(1 + before @ counts, scale=1 / (0.1 + before.sum()))
-        mu = posterior.rvs(1000, random_state=np.random.default_rng(stream))
-        bounds = np.abs(stats.poisson.logpmf(counts, mu[:, None])).max(axis=0)
-        risks = (bounds - bounds.min()) / np.ptp(bounds)
-        weights = np.clip(scale * (1 - risks) + shift, 0, 1)
-    return ByDraws(mu.max(), (before * bounds).max())
 
 
 def share(loss, bounds):
@@ -44,9 +22,6 @@ def leaves_the_band(h_unweighted, delta):
 
 CLAIMS = {
     "a-sets-delta": a_has_largest_bound,
-    "draws-reach-less-far": lambda by_draws, means, delta: (
-        by_draws.highest < means[-1] and by_draws.delta < delta
-    ),
     "no-loss-exceeds": lambda loss, bounds: np.all(loss <= 2 * bounds + 1e-9),
     "none-comes-near": lambda share: share.max() < 0.5,
     "h-has-weight-0": lambda alpha: alpha[7] == 0,
@@ -56,9 +31,6 @@ CLAIMS = {
     "leaves-the-band-in-text": leaves_the_band,
 }
 NUMBERS = {
-    "Δ": lambda delta: f"{delta:.2f}",
-    "Δ of chapter 1": lambda by_draws: f"{by_draws.delta:.2f}",
-    "highest draw": lambda by_draws: f"{by_draws.highest:.1f}",
     "nearest": lambda share: f"{100 * share.max():.0f} %",
     "H unweighted": lambda h_unweighted: f"{np.abs(h_unweighted).max():.1f}",
 }
