@@ -3,7 +3,7 @@
 import numpy as np
 
 import ppm
-from ppm_book.chapters import agreement, ledger_values
+from ppm_book.chapters import agreement
 from ppm_book.chapters.page import surely_less
 
 
@@ -44,12 +44,6 @@ def scalar(fits):
     return [em for _, em in fits.values()]
 
 
-def above(weighted, scalar):
-    """By which share EMweighted's Δ exceeds DPweighted's, where it does so most."""
-    pairs = zip(scalar, weighted, strict=True)
-    return max(em.local_bound / dp.local_bound - 1 for em, dp in pairs)
-
-
 def mixtures(four, fits):
     """All fits of all units with the chapter's number of components, each once."""
     others = [four["Unweighted"], four["Countweighted"]]
@@ -58,12 +52,6 @@ def mixtures(four, fits):
 
 def read(fit):
     return fit.local_bound, fit.diagnostics.error
-
-
-def off(weighted, scalar):
-    """How far EMweighted is off the bound that it aims at, at every setting."""
-    above, below = ([fit.local_bound for fit in some] for some in (scalar, weighted))
-    return np.abs(ledger_values.over(above, below) - 1)
 
 
 def fall(weighted):
@@ -329,10 +317,7 @@ NUMBERS = {
     "most ε": lambda weighted, releases: (
         f"{max(fit.epsilon(releases) for fit in weighted):.0f}"
     ),
-    "EM over": lambda above: f"{100 * above:.0f}",
     "fall": lambda fall: f"{fall:.0f}",
-    "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
-    "searches": lambda off: f"{len(off)}",
     "times the weight": lambda weights_of: (
         f"{weights_of.min():.1f} to {weights_of.max():.1f}"
     ),
