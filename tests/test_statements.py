@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import ppm
 from ppm_book import audits
@@ -408,3 +408,53 @@ def test_the_price_of_draws_that_are_not_exact_can_be_reached():
     assert needed_delta(whole + far, without - far, 1.0) == pytest.approx(
         (1 + np.e) * 0.01
     )
+
+
+@pytest.mark.parametrize("n", [100, 400, 1600, 6400])
+def test_contraction_of_poisson_counts_is_as_the_theorem_says_and_leaves_room(n):
+    """Every odd row has the weight 1/2 and every even row 0.9; the prior of the mean is exponential."""
+    mean, fixed, D, t = 100.0, np.array([0.5, 0.9]), 2.0, 1.0
+
+    def ball(mu):
+        """The larger of E l and E l^2 of one record."""
+        first = mean * np.log(mean / mu) + mu - mean
+        return np.maximum(first, first**2 + mean * np.log(mean / mu) ** 2)
+
+    def far(mu):
+        """-log A, averaged over odd and even rows."""
+        gone = [a * (mu - mean) - mean * ((mu / mean) ** a - 1) for a in fixed]
+        return np.mean(gone, axis=0)
+
+    def ends(of, level):
+        """The two means, below and above the true one, at which it has a level."""
+        return [
+            optimize.brentq(lambda mu: of(mu) - level, mean, edge)
+            for edge in (0.1, 1e5)
+        ]
+
+    # the closed forms, from the definitions
+    y, mu = np.arange(400), np.array([85.0, 98.0, 103.0, 116.0])
+    ell = stats.poisson.logpmf(y, mean) - stats.poisson.logpmf(y, mu[:, None])
+    truth = stats.poisson.pmf(y, mean)
+    assert ball(mu) == pytest.approx(np.maximum(ell @ truth, ell**2 @ truth))
+    logs = [np.log(np.exp(-a * ell) @ truth) for a in fixed]
+    assert far(mu) == pytest.approx(-np.mean(logs, axis=0))
+
+    prior = stats.expon(scale=mean)
+    x = optimize.brentq(  # n tau^2, the smallest at which the ball has its mass
+        lambda x: np.exp(-x) - np.diff(prior.cdf(ends(ball, x / n))).item(), 0.01, 50
+    )
+    sums = np.random.default_rng(n).poisson(
+        mean * n / 2, (1000, 2)
+    )  # of 1,000 databases
+    posterior = stats.gamma(
+        1 + sums @ fixed, scale=1 / (1 / mean + n / 2 * fixed.sum())
+    )
+    exceeding = []
+    for part in (1, 0.01):  # all of the distance, and about a tenth
+        low, high = ends(far, part * (D + 3 * t) * x / n)
+        exceeding.append(posterior.cdf(low) + posterior.sf(high) > np.exp(-t * x))
+    allowed = 1 / ((D + t - 2) ** 2 * x) + np.exp(-t * x)
+    assert not exceeding[0].any() and 0.15 < allowed < 0.27
+    # a U that begins too near would be seen
+    assert exceeding[1].all()

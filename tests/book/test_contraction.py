@@ -3,11 +3,9 @@
 import os
 from unittest.mock import patch
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
 from distributed import LocalCluster, default_client
 from scipy import stats
 
@@ -95,37 +93,6 @@ def test_every_share_is_one_of_the_other_databases():
             [np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)]
         )
         assert contraction.not_covered(bounds, factor) == pytest.approx(by_hand)
-
-
-def test_moments_and_affinity_of_a_poisson_record_are_those_of_the_chapter():
-    """The closed forms with which the chapter checks the theorem."""
-    notebook = nbformat.read(ROOT / "notebooks" / "poisson_contraction.ipynb", 4)
-    cells = {cell.id: cell.source for cell in notebook.cells}
-    space = {"np": np, "stats": stats, "pd": pd, "mean": 20.0, "sizes": [50], "seed": 1}
-    drawn = cells["argument-draws"].split("rng =")[0]
-    exec(drawn + "rng = np.random.default_rng(seed)", space)
-    exec(cells["argument-check"], space)
-    exec(cells["argument-count"], space)
-    # means far away are too far for the sum: what counts is near
-    y, mu = np.arange(200), np.array([15.0, 19.0, 20.0, 22.0, 27.0])
-    truth = stats.poisson.pmf(y, 20.0)
-    seen = truth > 0
-    y, truth = y[seen], truth[seen]
-    ell = stats.poisson.logpmf(y, 20.0) - stats.poisson.logpmf(y, mu[:, None])
-    first, second = ell @ truth, ell**2 @ truth
-    assert space["ball"](mu) == pytest.approx(np.maximum(first, second), abs=1e-9)
-    logs = [np.log(np.exp(-a * ell) @ truth) for a in space["fixed"]]
-    assert space["far"](mu) == pytest.approx(-np.mean(logs, axis=0), abs=1e-9)
-    # the prior's mass is that of the ball, and no smaller n tau^2 would do
-    ((x, low, high, *_),) = space["checks"].values()
-    for level, enough in ((1.001 * x, True), (0.999 * x, False)):
-        mu = np.linspace(1.0, 100.0, 1_000_001)
-        inside = mu[space["ball"](mu) <= level / 50][[0, -1]]
-        mass = np.diff(stats.expon(scale=20.0).cdf(inside)).item()
-        assert (mass >= np.exp(-level)) == enough
-    # U begins where the divergence is D + 3t = 5 times n tau^2, on both sides
-    edges = 50 * space["far"](np.array([low, high]))
-    assert low < 20.0 < high and edges == pytest.approx([5 * x, 5 * x])
 
 
 def test_a_bound_over_draws_nears_the_one_at_the_limit_and_the_global_one_does_not():

@@ -3,7 +3,7 @@
 import numpy as np
 
 import ppm
-from ppm_book.chapters import agreement, ledger_values
+from ppm_book.chapters import agreement
 from ppm_book.chapters.page import surely_less
 
 
@@ -44,12 +44,6 @@ def scalar(fits):
     return [em for _, em in fits.values()]
 
 
-def above(weighted, scalar):
-    """By which share EMweighted's Δ exceeds DPweighted's, where it does so most."""
-    pairs = zip(scalar, weighted, strict=True)
-    return max(em.local_bound / dp.local_bound - 1 for em, dp in pairs)
-
-
 def mixtures(four, fits):
     """All fits of all units with the chapter's number of components, each once."""
     others = [four["Unweighted"], four["Countweighted"]]
@@ -58,12 +52,6 @@ def mixtures(four, fits):
 
 def read(fit):
     return fit.local_bound, fit.diagnostics.error
-
-
-def off(weighted, scalar):
-    """How far EMweighted is off the bound that it aims at, at every setting."""
-    above, below = ([fit.local_bound for fit in some] for some in (scalar, weighted))
-    return np.abs(ledger_values.over(above, below) - 1)
 
 
 def fall(weighted):
@@ -169,11 +157,6 @@ def left_out(of_data, of_drawn, near):
     return found
 
 
-def wildest(incomes):
-    means = incomes["Countweighted"].mean(axis=1) / 1000
-    return means[np.abs(means - np.median(means)).argmax()]
-
-
 def apart(typical, ALONE, compared):
     return max(
         abs(typical[name, ALONE][0] - typical[name, "Unweighted"][0])
@@ -214,13 +197,6 @@ CLAIMS = {
         and all(1 / 1.1 < ratio < 1.1 for ratio in by_hand_over_library[:-1])
         and by_hand_over_library[-1] > 1.3
     ),
-    "alone-in-its-category": lambda alone: len(alone) > 0,
-    "ordinary-income": lambda income, family: (
-        0.05 < np.mean(income < income[family]) < 0.95
-    ),
-    "prior-decides": lambda terms_of_priors: (
-        terms_of_priors[-1] < 0.7 * terms_of_priors[0]
-    ),
     # bounds
     "em-flattens": lambda em_lower, income: em_lower > 0.9 * len(income),
     "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
@@ -246,7 +222,6 @@ CLAIMS = {
         trusted(*weighted) and rises == [((0.6, -0.1), (0.5, 0.0))]
     ),
     "larger-average-weight": lambda weights_of: weights_of.min() > 1,
-    "leaves-more": lambda weights_of: weights_of.min() > 1,
     # utility at the first setting
     "dp-nearest-for-the-mean": lambda utility: (
         utility["bias"]["mean"].abs().idxmin() == "DPweighted"
@@ -302,10 +277,6 @@ CLAIMS = {
     "em-above-at-last": lambda of_tail: of_tail["bias"]["EMweighted"].iloc[-1] > 0,
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": scatter_and_level,
-    "as-unweighted-half": lambda closer, tail: (
-        closer("mean", "DPweighted", "Unweighted")
-        and closer(tail, "Unweighted", "DPweighted")
-    ),
     "dp-shortens": lambda dp, income, utility, tail: (
         dp.weights[income.argmax()] < dp.weights.mean()
         and utility["bias"][tail, "DPweighted"] < utility["bias"][tail, "Unweighted"]
@@ -315,11 +286,6 @@ CLAIMS = {
     ),
     # both ends
     "little-to-buy": lambda apart: apart < 5,
-    "better-than-both-ends": lambda typical, ALONE: all(
-        surely_less(typical[name, "DPweighted"], typical[name, end])
-        for name in ("mean", "Gini coefficient")
-        for end in ("Unweighted", ALONE)
-    ),
     "told-by-means-of-groups": groups_gain,
     "groups-had-most-to-gain": groups_gain,
     "groups-can-buy-most": groups_gain,
@@ -336,9 +302,6 @@ NUMBERS = {
     "largest": lambda data: f"{data.income_range[1] / 1000:.0f} thousand",
     "lowest income": lambda income, f: f"{income[f.argmax()]:,.0f}".replace("-", "−"),
     "deviations": lambda deviations: f"{deviations:.0f}",
-    "weight of the family": lambda weights_of_last, family: (
-        f"{weights_of_last[family]:.2f}"
-    ),
     "K": lambda components: f"{components}",
     "settings": lambda settings: ", ".join(
         "({:g}, {:g})".format(*pair) for pair in settings
@@ -354,10 +317,7 @@ NUMBERS = {
     "most ε": lambda weighted, releases: (
         f"{max(fit.epsilon(releases) for fit in weighted):.0f}"
     ),
-    "EM over": lambda above: f"{100 * above:.0f}",
     "fall": lambda fall: f"{fall:.0f}",
-    "met": lambda off: f"{np.sum(off <= ppm.OneWeight.tolerance)}",
-    "searches": lambda off: f"{len(off)}",
     "times the weight": lambda weights_of: (
         f"{weights_of.min():.1f} to {weights_of.max():.1f}"
     ),
@@ -393,5 +353,4 @@ NUMBERS = {
     "fewest found": lambda risk: f"{risk.drop('Data').min():.0f}",
     "most found": lambda risk: f"{risk.drop('Data').max():.0f}",
     "in the data": lambda risk: f"{risk['Data']:.0f}",
-    "wildest": lambda wildest: f"{wildest:,.0f}".replace("-", "−"),
 }
