@@ -7,7 +7,7 @@ that is no number. The checks of the assessment are hidden tests, which students
 import re
 
 SCHEMA = 3
-LATER = "# The number is checked when this sheet is marked."
+LATER = "# This cell has its code when the sheet is marked."
 # what nbgrader takes out again, by the lines around it
 SOLUTION = "\n### BEGIN SOLUTION\n{}\n### END SOLUTION"
 HIDDEN = "\n### BEGIN HIDDEN TESTS\n{}\n### END HIDDEN TESTS"
