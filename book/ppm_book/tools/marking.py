@@ -4,22 +4,16 @@ A check is a locked cell that ends in its points, because nbgrader gives all of 
 that is no number. The checks of the assessment are hidden tests, which students do not get.
 """
 
-import re
-
 SCHEMA = 3
-LATER = "# This cell has its code when the sheet is marked."
+LATER = "# The number above is checked when this sheet is marked."
 # what nbgrader takes out again, by the lines around it
 SOLUTION = "\n### BEGIN SOLUTION\n{}\n### END SOLUTION"
 HIDDEN = "\n### BEGIN HIDDEN TESTS\n{}\n### END HIDDEN TESTS"
-# the cell of the assessment that makes its checks ready
-GRADING = "grading"
 
 
 def is_hidden(cell):
     """Whether a cell checks what students hand in, and is not for them."""
-    return cell.id == GRADING or {"check", "solution"} <= {
-        *cell.metadata.get("tags", ())
-    }
+    return {"check", "solution"} <= {*cell.metadata.get("tags", ())}
 
 
 def add_metadata(sheet):
@@ -35,10 +29,9 @@ def add_metadata(sheet):
             kind = {"grade": True, "locked": True, "points": about.get("number", 1)}
         elif part == "words" and words:
             kind = {"grade": True, "solution": True, "points": words}
-        elif cell.id == GRADING:
-            kind = {"grade": True, "locked": True, "points": 0}
         elif cell.id == "unpack":
-            kind = {"locked": True}
+            # what is graded comes back where it was deleted
+            kind = {"grade": True, "locked": True, "points": 0}
         else:
             continue
         every = {"grade": False, "locked": False, "solution": False}
@@ -49,18 +42,17 @@ def add_metadata(sheet):
 
 def add_solutions(sheet, original, unpacking):
     """Turn a students' sheet into the source that nbgrader makes it from."""
-    source = {cell.id: cell.source for cell in original.cells}
-    points = {cell.id: cell.metadata.get("number") for cell in original.cells}
+    cells = {cell.id: cell for cell in original.cells}
+    # in the first check of all, because a cell of its own would come back above the student's name
+    ready = f"{unpacking}\n{cells['grading'].source}\n" if unpacking else ""
     for cell in sheet.cells:
         label, _, part = cell.id.rpartition("-")
         if part == "answer":
-            cell.source += SOLUTION.format(source[f"{label}-worked"])
+            cell.source += SOLUTION.format(cells[f"{label}-worked"].source)
         elif part == "words" and "nbgrader" in cell.metadata:
-            cell.source = source[label.replace("ex-", "sol-", 1)]
-        elif cell.source == LATER and part == "check":
-            check = re.sub(
-                r"^check\((.*)\)", r"check.points(\1, of={})", source[cell.id]
-            )
-            cell.source += HIDDEN.format(check.format(points[label]))
-        elif cell.source == LATER:
-            cell.source += HIDDEN.format(f"{unpacking}\n{source[cell.id]}")
+            cell.source = cells[label.replace("ex-", "sol-", 1)].source
+        elif part == "check" and cell.source == LATER:
+            asked = cells[cell.id].source.removeprefix("check(").removesuffix(")")
+            points = cells[label].metadata["number"]
+            cell.source += HIDDEN.format(f"{ready}check.points({asked}, of={points})")
+            ready = ""
