@@ -4,16 +4,14 @@ import ast
 import copy
 import csv
 import io
-import json
 import os
 import re
+import shutil
 import subprocess
-import sys
 import venv
 import warnings
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -194,3 +192,102 @@ def test_an_answer_that_warns_keeps_its_points(made):
         first, *others = marked(sheet)
     assert first == (1, "✔ differencing: right\n")
     assert not any(points for points, _ in others)
+
+
+def without_ids(sheet):
+    """What a program of an older format leaves."""
+    for cell in sheet.cells:
+        del cell["id"]
+    sheet.nbformat_minor = 4
+    return sheet
+
+
+def without_checks(sheet):
+    sheet.cells = [cell for cell in sheet.cells if not cell.id.endswith("-check")]
+    return sheet
+
+
+def loud(sheet):
+    """A sheet with one right answer, that warns."""
+    for cell in sheet.cells:
+        if cell.id == "ex-differencing-answer":
+            cell.source = LOUD
+    return sheet
+
+
+@pytest.fixture(scope="module")
+def nbgrader(tmp_path_factory):
+    """A command in an environment of nbgrader, which has no `ppm`."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=True)
+    packages = "nbgrader>=0.9.5,<1 numpy scipy pandas xarray threadpoolctl".split()
+    pip = [place / "bin" / "python", "-m", "pip", "install", "--quiet", *packages]
+    subprocess.run(pip, check=True)
+    path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    def run(course, *words, python_path=""):
+        done = subprocess.run(
+            ["nbgrader", *words],
+            cwd=course,
+            env=os.environ | {"PATH": path, "PYTHONPATH": python_path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0 or words[0] == "autograde", done.stderr
+        return done.stderr
+
+    return run
+
+
+@pytest.mark.thorough
+# the assessment's data need the library
+@pytest.mark.parametrize(
+    ("name", "python_path"), [("eight_households", ""), ("assessment", str(ROOT))]
+)
+def test_nbgrader_itself_gives_these_points(
+    made, nbgrader, tmp_path, name, python_path
+):
+    course = tmp_path / "course"
+    shutil.copytree(made / "nbgrader", course)
+    nbgrader(course, "generate_assignment", name)
+    file = classroom._file(name)
+    source, sheet = source_of(made, name), sheet_of(made, name)
+    released = nbformat.read(course / "release" / name / file, 4)
+    # an answer that nbgrader takes out leaves an empty line
+    assert [cell.source.rstrip("\n") for cell in released.cells] == [
+        cell.source for cell in sheet.cells
+    ]
+    right, most = answered(released, "right", source), NUMBERS.get(name, 7)
+    handed_in = {
+        "right": (right, most),
+        "wrong": (answered(released, "wrong", source), 0),
+        "empty": (released, 0),
+        "from_the_page": (answered(sheet, "right", source), most),
+        "without_ids": (without_ids(copy.deepcopy(right)), most),
+        "without_checks": (without_checks(copy.deepcopy(right)), most),
+    }
+    if name != "assessment":
+        handed_in["loud"] = loud(copy.deepcopy(released)), 1
+    archive = course / "downloaded" / name / "archive"
+    for student, (notebook, _) in handed_in.items():
+        (archive / student / "work").mkdir(parents=True)
+        nbformat.write(notebook, archive / student / "work" / file)
+    (archive / "broken").mkdir()
+    text = nbformat.writes(right)
+    (archive / "broken" / file).write_text(text[:-300], "utf-8")
+    zipfile.ZipFile(archive / "nothing.zip", "w").close()
+    nbgrader(course, "zip_collect", name)
+    said = nbgrader(course, "autograde", name, python_path=python_path)
+    assert re.findall("for student '(.*)'", said) == ["broken"]
+    nbgrader(course, "generate_feedback", name)
+    nbgrader(course, "export")
+    with (course / "grades.csv").open(encoding="utf-8") as table:
+        scores = {
+            row["student_id"]: float(row["score"]) for row in csv.DictReader(table)
+        }
+    assert scores == {"broken": 0} | {
+        student: points for student, (_, points) in handed_in.items()
+    }
+    pages = course.glob(f"feedback/*/{name}/*.html")
+    assert {page.parts[-3] for page in pages} == {*handed_in}
