@@ -19,6 +19,7 @@ from conftest import ROOT
 
 from ppm_book.tools import classroom
 from ppm_book.tools.exercises import chapters
+from ppm_book.tools.parameters import Refused
 
 SHEETS = [*chapters(ROOT), "assessment"]
 # points that a machine gives
@@ -192,6 +193,15 @@ def test_an_answer_that_warns_keeps_its_points(made):
         first, *others = marked(sheet)
     assert first == (1, "✔ differencing: right\n")
     assert not any(points for points, _ in others)
+
+
+def test_grades_are_never_removed(tmp_path):
+    grades = tmp_path / "nbgrader" / "gradebook.db"
+    grades.parent.mkdir()
+    grades.write_text("grades", "utf-8")
+    with pytest.raises(Refused, match="has grades and would be made anew: move it"):
+        classroom.make_editions(ROOT, tmp_path)
+    assert grades.read_text("utf-8") == "grades"
 
 
 def without_ids(sheet):

@@ -55,6 +55,11 @@ def make_editions(root, out=None, editions=EDITIONS):
         "assessment": [ASSESSMENT],
         "instructor": [*names, ASSESSMENT],
     }
+    grades = out / "nbgrader" / "gradebook.db"
+    if grades.exists():
+        raise parameters.Refused(
+            f"{grades.parent} has grades and would be made anew: move it to another place"
+        )
     shutil.rmtree(out, ignore_errors=True)
     for edition in editions:
         if edition == "nbgrader":

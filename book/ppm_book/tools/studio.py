@@ -438,7 +438,8 @@ def _options(arguments):
         "--no-solutions", action="store_true", help="leave out all solutions"
     )
     commands.add_parser(
-        "classroom", help="make the exercises to hand out, and their solutions"
+        "classroom",
+        help="make what a class gets, its solutions, and a course for nbgrader",
     )
     options, stray = parser.parse_known_args(arguments)
     if stray:
