@@ -8,7 +8,6 @@ it is a pair: a pointer after the first wrong answer, and the formula after anot
 
 import io
 import re
-import warnings
 import zlib
 from contextlib import redirect_stderr
 from importlib import import_module
@@ -98,9 +97,9 @@ class Chapter:
     def points(self, name, answer, of=1):
         """Print whether an answer is right, and return its points, all or none, for nbgrader.
 
-        An answer that warns, when it is looked at, would have none.
+        To nbgrader a warning on stderr is an error, also one of an answer that is looked at.
         """
-        with warnings.catch_warnings(action="ignore"), redirect_stderr(io.StringIO()):
+        with redirect_stderr(io.StringIO()):
             verdict = self(name, answer)
         print(verdict)
         return of if verdict.startswith("✔") else 0
