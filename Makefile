@@ -42,7 +42,7 @@ _inputs:
 run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `make run` lists them
 	@"$(RUN)" -m ppm_book.tools.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
 
-classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
+classroom: env ## make what a class gets, its solutions, and a course for nbgrader: _build/classroom
 	@"$(RUN)" -m ppm_book.tools.studio classroom
 
 # on every core a process of one thread that takes tests over when its own are done, and one more,

@@ -20,7 +20,7 @@ from nbconvert.preprocessors import ExecutePreprocessor
 import ppm
 import ppm_book
 from ppm_book.chapters import running
-from ppm_book.tools import parameters
+from ppm_book.tools import marking, parameters
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, template
 from ppm_book.tools.plain import Words
 
@@ -38,13 +38,15 @@ WITHOUT = {
     "assessment": ["checks", "README.md"],
     "instructor": [],
 }
+EDITIONS = *WITHOUT, "nbgrader"
 
 
-def make_editions(root, out=None, editions=tuple(WITHOUT)):
+def make_editions(root, out=None, editions=EDITIONS):
     """Make editions anew in ``out``, by default ``_build/classroom``; return their zip files.
 
     *student* has plain chapters, and exercises without solutions; *assessment* has the tasks that
-    are graded, without theirs; *instructor* has all exercises and tasks with solutions, run.
+    are graded, without theirs; *instructor* has all exercises and tasks with solutions, run;
+    *nbgrader* is a course folder, from which nbgrader makes what students get, and marks it.
     """
     root, out = Path(root), Path(out or Path(root, "_build", "classroom"))
     words, number, names = Words(root), numbers(root), chapters(root)
@@ -53,8 +55,16 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
         "assessment": [ASSESSMENT],
         "instructor": [*names, ASSESSMENT],
     }
+    grades = out / "nbgrader" / "gradebook.db"
+    if grades.exists():
+        raise parameters.Refused(
+            f"{grades.parent} has grades and would be made anew: move it to another place"
+        )
     shutil.rmtree(out, ignore_errors=True)
     for edition in editions:
+        if edition == "nbgrader":
+            _course(root, out / edition, words, number)
+            continue
         place = out / edition / "exercises"
         others = shutil.ignore_patterns(
             "*.ipynb", ".*", "__pycache__", *WITHOUT[edition]
@@ -71,7 +81,7 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
                 run = ExecutePreprocessor(record_timing=False, extra_arguments=quiet)
                 with running.own_kernel():
                     run.preprocess(sheet, {"metadata": {"path": root / FOLDER}})
-            nbformat.write(sheet, place / f"{name}.ipynb")
+            nbformat.write(sheet, place / _file(name))
         if edition == "student":
             (out / edition / "chapters").mkdir()
             for name in parameters.chapters(root):
@@ -92,18 +102,46 @@ def stage_downloads(root, folder):
     for name in chapters(root):
         sheet = _sheet(root, name, number, solved=False)
         words.plain(sheet, name)
-        nbformat.write(sheet, folder / f"{name}_exercises.ipynb")
+        nbformat.write(sheet, folder / _file(name))
+
+
+def _file(name):
+    """The file of a sheet, by which nbgrader knows it: the same in all editions and on pages."""
+    return f"{name}.ipynb" if name == ASSESSMENT else f"{name}_exercises.ipynb"
+
+
+def _course(root, folder, words, number):
+    """Write a course folder of nbgrader: every sheet with what is not for students in regions."""
+    for name in (*chapters(root), ASSESSMENT):
+        place = folder / "source" / name
+        place.mkdir(parents=True)
+        sheet = _sheet(root, name, number, solved=False)
+        original = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4)
+        unpacked = ""
+        if name == ASSESSMENT:
+            shutil.copy(Path(root, FOLDER, "assessment_data.py"), place)
+            packed = _packed_checks(root, name)
+            unpacked = template("unpack").render(packed=packed)
+        marking.add_solutions(sheet, original, unpacked)
+        words.plain(sheet, name)
+        nbformat.write(sheet, place / _file(name))
+    settings = template("nbgrader_config").render() + "\n"
+    Path(folder, "nbgrader_config.py").write_text(settings, "utf-8")
 
 
 def unpacking(root, name):
     """A cell that makes the checks of a chapter and the library ready; notebooks fold it."""
-    checks = [Path(root, FOLDER, "checks", f"{each}.py") for each in ("__init__", name)]
-    packed = [_packed(checks, Path(root, FOLDER)), _library(), _audits()]
+    packed = [_packed_checks(root, name), _library(), _audits()]
     # on one line, so that a program that does not fold the cell shows little of it
     source = template("unpack").render(packed=" ".join(packed))
     # folded in JupyterLab, and in Colab
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return nbformat.v4.new_code_cell(source, id="unpack", metadata=folded)
+
+
+def _packed_checks(root, name):
+    checks = [Path(root, FOLDER, "checks", f"{each}.py") for each in ("__init__", name)]
+    return _packed(checks, Path(root, FOLDER))
 
 
 @cache
@@ -144,12 +182,16 @@ def _sheet(root, name, number, solved):
     ids, cells, task = {cell.id for cell in sheet.cells}, [], 0
     for cell in sheet.cells:
         tags, about = cell.metadata.get("tags", ()), cell.metadata
-        if not solved and ("solution" in tags or re.search("^sol-|-worked$", cell.id)):
+        if not solved and marking.is_hidden(cell):
+            cell.source = marking.LATER
+        elif not solved and (
+            "solution" in tags or re.search("^sol-|-worked$", cell.id)
+        ):
             continue
         cells.append(cell)
         # hints() stops at an answer that is not right
         cell.source = cell.source.replace(
-            'check("', 'check.hints("' if solved else 'check("'
+            'check("', 'check.hints("' if solved else 'check.points("'
         )
         if cell.id == "title" and not solved and name != ASSESSMENT:
             cell.source += f"\n\n{FIRST_CELL}{_first_tasks(sheet)}"
@@ -171,6 +213,8 @@ def _sheet(root, name, number, solved):
                     nbformat.v4.new_markdown_cell(SPACE, id=f"{cell.id}-words")
                 )
     sheet.cells = cells
+    if not solved:
+        marking.add_metadata(sheet)
     return sheet
 
 

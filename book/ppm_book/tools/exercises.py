@@ -67,7 +67,7 @@ def section(root, name, solutions=True):
     return template("exercises").render(
         name=name,
         about=text["title"].partition(".")[2].strip(),
-        link=launch_link(root, f"exercises/{name}.ipynb", "setup"),
+        link=launch_link(root, f"exercises/{name}_exercises.ipynb", "setup"),
         tasks=tasks,
         first=[task["minutes"] for task in tasks if task["do"]],
         elsewhere=any(ELSEWHERE in task["words"] for task in tasks),

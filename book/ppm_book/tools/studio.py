@@ -438,24 +438,8 @@ def _options(arguments):
         "--no-solutions", action="store_true", help="leave out all solutions"
     )
     commands.add_parser(
-        "classroom", help="make the exercises to hand out, and their solutions"
-    )
-    marks = commands.add_parser(
-        "collect", help="mark the notebooks that a class handed in"
-    )
-    marks.add_argument(
-        "folder", metavar="FOLDER", help="with a folder or zip for each student"
-    )
-    marks.add_argument("--output", metavar="FOLDER", help="default: FOLDER-marked")
-    marks.add_argument(
-        "--seconds",
-        metavar="S",
-        type=float,
-        default=240.0,
-        help="stop a notebook after S seconds (default: 240), a cell after S / 4",
-    )
-    marks.add_argument(
-        "--workers", metavar="N", type=int, default=1, help="run N side by side"
+        "classroom",
+        help="make what a class gets, its solutions, and a course for nbgrader",
     )
     options, stray = parser.parse_known_args(arguments)
     if stray:
@@ -531,17 +515,6 @@ def _do(options):
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
         build(options.profile or "paper", options.ce_data, not options.no_solutions)
-    elif options.command == "collect":
-        # what it needs takes a second to import
-        from ppm_book.tools.collecting import collect
-
-        made = collect(
-            options.folder,
-            options.output,
-            seconds=options.seconds,
-            workers=options.workers,
-        )
-        print(f"Made {made}")
     elif options.command == "notebooks":
         print(
             "\n".join(

@@ -6,8 +6,10 @@ by their hints, and where to look after any other wrong answer. If that would gi
 it is a pair: a pointer after the first wrong answer, and the formula after another one.
 """
 
+import io
 import re
 import zlib
+from contextlib import redirect_stderr
 from importlib import import_module
 from itertools import count
 from unittest.mock import patch
@@ -91,6 +93,16 @@ class Chapter:
         if not fault:
             self.solved.add(name)
         return Verdict(f"✘ {name}: {fault}" if fault else f"✔ {name}: right")
+
+    def points(self, name, answer, of=1):
+        """Print whether an answer is right, and return its points, all or none, for nbgrader.
+
+        To nbgrader a warning on stderr is an error, also one of an answer that is looked at.
+        """
+        with redirect_stderr(io.StringIO()):
+            verdict = self(name, answer)
+        print(verdict)
+        return of if verdict.startswith("✔") else 0
 
     def hints(self, name, answer):
         """Check a right answer, and list the hints to typical slips; for teachers."""
