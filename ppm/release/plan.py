@@ -509,11 +509,11 @@ class ReleasePlan:
             account = Account(account)
         names = path if path is None else _names(path)
         if names:
-            files.check_free(names)
             if self.epsilon and (both := {*names} & {*account.files}):
                 raise ValueError(
                     f"path: {both.pop().name} would be a file of the account and of the release"
                 )
+            files.check_free(names)
         what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
         entered = {"epsilon": self.epsilon, "what": what, "digest": digest}
         # the entry as it would be, or its refusal before the trial's work

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppm.release import Account
+from ppm.release import Account, files
 from ppm.release import account as room
-from ppm.release import files
 
 
 @pytest.fixture
