@@ -202,7 +202,7 @@ class ReleasePlan:
     >>> plan.save("plan.json")
     >>> table = ppm.release.Confidential(this_year)
     >>> noise = {"secure_noise": False, "random_seed": 1}
-    >>> release = plan.release(table, account="account.jsonl", **noise)
+    >>> release = plan.release(table, account="account.jsonl", path="release.csv", **noise)
     >>> release.synthetic["income"].mean() / this_year["income"].mean() - 1 < 0.05
     np.True_
     >>> ppm.release.Account("account.jsonl").total
