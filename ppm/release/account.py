@@ -193,11 +193,12 @@ class Account(Brief):
             pour(file, line)
             os.fsync(file)
             copy.replace(self.files[1])
-        except OSError:
+        except OSError as error:
             # no noise was drawn for it
             file.truncate(end)
             self._new.unlink(missing_ok=True)
-            raise
+            told = f"account: nothing is entered, because {self.path} cannot be written"
+            raise OSError(error.errno, f"{told}: {error.strerror}") from None
         return line
 
     @property

@@ -156,7 +156,7 @@ def test_an_entry_that_cannot_be_written_is_none(three, full_disk, room_for):
     before, copied = (file.read_bytes() for file in three.files)
     most = {"nothing": 0, "the copy": 400, "a piece": len(before) + 50}[room_for]
     full_disk(most)
-    with pytest.raises(OSError, match="too large"):
+    with pytest.raises(OSError, match="account: nothing is entered, .*too large"):
         three.enter(0.1, "table 3")
     assert [file.read_bytes() for file in three.files] == [before, copied]
     full_disk(resource.RLIM_INFINITY)

@@ -174,7 +174,7 @@ def test_what_each_mechanism_releases_is_written_and_read_again(name, kinds, tmp
     assert numbers["account"] == found.account == account.entries[-1]
     assert found.account["account"] == "children of 2025"
     assert found.account["digest"] == plan.digest
-    assert "account, children of 2025." in found.statement
+    assert "account by the name of children of 2025." in found.statement
     assert plan.digest in found.statement and "in this file" in found.statement
 
 
@@ -282,7 +282,7 @@ def test_a_full_disk_of_the_account_costs_nothing(plans, disk, tmp_path, name):
     account = Account(tmp_path / "account.jsonl", budget=1)
     before = account.files[0].read_bytes()
     disk(len(before) + 20)
-    with pytest.raises(OSError, match="too large"):
+    with pytest.raises(OSError, match="account: nothing is entered, .*too large"):
         plan.release(Confidential(year(2)), account=account)
     disk(resource.RLIM_INFINITY)
     assert account.total == 0 and account.files[0].read_bytes() == before
