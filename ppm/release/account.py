@@ -188,7 +188,6 @@ class Account(Brief):
         line = json.dumps(content).encode() + b"\n"
         end = file.seek(0, os.SEEK_END)
         try:
-            # first, because it needs room on the disk, and its new name does not
             copy = self._copy(line)
             pour(file, line)
             os.fsync(file)

@@ -289,6 +289,24 @@ def test_a_full_disk_of_the_account_costs_nothing(plans, disk, tmp_path, name):
     assert len([*tmp_path.iterdir()]) == 2
 
 
+def test_a_full_disk_leaves_no_piece_that_stands_in_the_way(plans, disk, tmp_path):
+    _, folder = plans["Published"]
+    plan = ReleasePlan.read(folder / "plan.json", year(1))
+    found = plan.release(Confidential(year(2)))
+    for save, name in ((plan.save, "again.json"), (found.save, "release.csv")):
+        disk(200)
+        with pytest.raises(
+            OSError, match="path: nothing can be written in .*too large"
+        ):
+            save(tmp_path / name)
+        disk(resource.RLIM_INFINITY)
+        assert not (tmp_path / name).exists()
+        save(tmp_path / name)
+    assert {*os.listdir(tmp_path)} == {"again.json", *NAMES}
+    # a plan may be saved where it is already
+    plan.save(tmp_path / "again.json")
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Odd(OwnNoise):
     """What it returns at a call of this number, counted from 1, is not what it should be."""
