@@ -51,7 +51,7 @@ _MECHANISMS = {
     kind.__name__: kind for kind in (Bins, Margins, Means, Posterior, Published)
 }
 # what a release's JSON has
-_NUMBERS = ("digest", "account", "noisy", "public")
+_TOLD = ("digest", "account", "noisy", "public")
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 
 
@@ -139,11 +139,11 @@ class Release(Brief):
 
     def _contents(self, names):
         """What the three files hold, in bytes."""
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        told = {name: getattr(self, name) for name in _TOLD}
         texts = (
             self.synthetic.to_csv(index=False),
             self.statement + "\n",
-            json.dumps(numbers, default=_written, ensure_ascii=False, indent=1) + "\n",
+            json.dumps(told, default=_written, ensure_ascii=False, indent=1) + "\n",
         )
         return dict(zip(names, [text.encode() for text in texts], strict=True))
 
