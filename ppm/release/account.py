@@ -9,6 +9,7 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 
 from ppm.checks import Brief, check_number, shown
+from ppm.release.files import pour, write
 
 __all__ = ["Account"]
 
@@ -19,26 +20,28 @@ _DIGITS = 1000
 class Account(Brief):
     """What was released of one confidential table, entry by entry, and the sum of all ε.
 
-    The file has a first line with its budget, and a line of JSON for each entry. It is locked while
-    it is read and written, and is only ever appended to. Each line holds the SHA-256 of the line
-    before, and a file beside it, with ``.last`` after its name, the last line once more, so that a
-    line that was changed, removed or lowered is found, and the account refused. Keep both files
-    together.
+    The file has a first line with its budget and name, and a line of JSON for each entry. It is
+    locked while it is read and written, and is only ever appended to. Each line holds the SHA-256
+    of the line before, and a file beside it, with ``.last`` after its name, the last line once
+    more, so that a line that was changed, removed or lowered is found, and the account refused.
+    Keep both files together. What cannot be found is an older copy of both, or a second account
+    of the same table: the sum is that of the entries in this file.
 
     Parameters
     ----------
     path : str or path
-        The file, in a folder that exists; it is made by the first entry.
+        The file, in a folder that exists, which stays the same where the working directory
+        changes. It is made when a budget or a name is given, or by the first entry.
     budget : float, optional
-        The most that ε may add up to: an entry that would exceed it is refused. It is written
-        with the first entry, and holds whoever opens the account later.
+        The most that ε may add up to: an entry that would exceed it is refused. It is written at
+        once, and holds whoever opens the account later. An account without one may be given one.
     table : str, optional
-        Public name of the confidential table, written likewise.
+        Public name of the confidential table, written likewise. Each entry carries it.
 
     Raises
     ------
     ValueError
-        If the account has another budget or another table's name.
+        If the account has another budget or another table's name, or more in it than the budget.
 
     Examples
     --------
@@ -59,24 +62,39 @@ class Account(Brief):
             raise ValueError(
                 f"account must be a path or a ppm.release.Account; got {shown(path)}"
             )
-        self.path = str(path)
-        if Path(path).is_dir() or not Path(path).parent.is_dir():
+        # so that it is one file from every working directory
+        file = Path(path).resolve()
+        if file.is_dir() or not file.parent.is_dir():
             raise ValueError(
                 f"account must be a file in a folder that exists; got {path}"
             )
         if not isinstance(table, str | None):
             raise ValueError(f"table must be a name; got {shown(table)}")
+        self.path = str(file)
         self.budget = (
             budget if budget is None else check_number("budget", budget, at_least=0)
         )
         self.table = table
-        if Path(path).exists():
-            with self._locked() as (_, lines):
+        if self.files[0].exists() or (self.budget, table) != (None, None):
+            with self._locked() as (file, lines):
                 self._read(lines)
+                self._settle(file, lines)
+
+    @property
+    def files(self):
+        """Both files: the account, and its last line once more."""
+        return Path(self.path), Path(f"{self.path}.last")
+
+    @property
+    def name(self):
+        """Name of the confidential table, or that of the file."""
+        return self.table or self.files[0].name
 
     @property
     def entries(self):
         """The entries, a list of dicts, the oldest first."""
+        if not any([file.exists() for file in self.files]):
+            return []
         with self._locked() as (_, lines):
             return self._read(lines)
 
@@ -105,108 +123,155 @@ class Account(Brief):
             If the sum would exceed the budget, the digest has been entered already, or a line was
             changed or removed. Nothing is entered then.
         """
-        epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
         with self._locked() as (file, lines):
-            entries = self._read(lines)
-            if (
-                digest
-                and not again
-                and digest in [entry["digest"] for entry in entries]
-            ):
-                raise ValueError(
-                    "plan must not be released twice: the account holds it already; "
-                    "again=True adds its epsilon once more"
-                )
-            entry = {
-                "time": datetime.now(UTC).isoformat(timespec="seconds"),
-                "what": what,
-                "epsilon": str(epsilon),
-                "digest": digest,
-                "total": str(_total([*entries, {"epsilon": epsilon}])),
-            }
-            if self.budget is not None and Decimal(entry["total"]) > _exact(
-                self.budget
-            ):
-                raise ValueError(
-                    f"epsilon must keep the account within its budget of {self.budget:g}; "
-                    f"with {epsilon} the sum would be {entry['total']}"
-                )
-            before = lines[-1] if lines else b""
-            if not lines:
-                first = {"table": self.table, "budget": self.budget}
-                before = self._append(file, first, before)
+            entry = self._entry(self._read(lines), epsilon, what, digest, again)
+            before = self._settle(file, lines, entering=True)
             self._append(file, entry, before)
         return entry
 
-    def _append(self, file, content, before):
-        """Write a line, and then once more in the other file; returns it."""
-        content["before"] = _sha256(before)
-        line = json.dumps(content).encode() + b"\n"
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
-        new = self._last.with_suffix(".new")
-        new.write_bytes(line)
-        new.replace(self._last)
-        return line
+    def try_entry(self, epsilon, what, *, digest=None, again=False):
+        """What :meth:`enter` would append now, or its refusal: nothing is entered."""
+        return self._entry(self.entries, epsilon, what, digest, again)
+
+    def _entry(self, entries, epsilon, what, digest, again):
+        epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
+        if digest and not again and digest in [entry["digest"] for entry in entries]:
+            raise ValueError(
+                "plan must not be released twice: the account holds it already; "
+                "again=True adds its epsilon once more"
+            )
+        total = _total([*entries, {"epsilon": epsilon}])
+        if self.budget is not None and total > _exact(self.budget):
+            raise ValueError(
+                f"epsilon must keep the account within its budget of {self.budget:g}; "
+                f"with {epsilon} the sum would be {total}"
+            )
+        return {
+            "account": self.name,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "what": what,
+            "epsilon": str(epsilon),
+            "digest": digest,
+            "total": str(total),
+        }
 
     def _read(self, lines):
-        """The entries; the first line has the budget and the name of the table."""
-        first, *entries = _entries(lines) or [None]
-        for name in ("table", "budget") if first else ():
-            given, kept = getattr(self, name), first.get(name)
-            if given is not None and given != kept:
+        """The entries; budget and name of the table are taken from the other lines."""
+        for name, kept in _settings(lines).items():
+            given = getattr(self, name)
+            if given not in (None, kept):
                 raise ValueError(
                     f"{name} must be left out, or be that of the account, {kept}; got {given}"
                 )
             setattr(self, name, kept)
-        return entries
+        return [one for one in _contents(lines) if "epsilon" in one]
+
+    def _settle(self, file, lines, entering=False):
+        """Write a budget or a name that the file lacks; returns the last line."""
+        own, total = (
+            {"table": self.table, "budget": self.budget},
+            _total(self._read(lines)),
+        )
+        if own == dict.fromkeys(own) | _settings(lines) and (lines or not entering):
+            return lines[-1] if lines else b""
+        if self.budget is not None and total > _exact(self.budget):
+            raise ValueError(
+                f"budget must be no less than what the account adds up to, {total}; got "
+                f"{self.budget:g}"
+            )
+        return self._append(file, own, lines[-1] if lines else b"")
+
+    def _append(self, file, content, before):
+        """Write a line, and then once more in the other file; returns it."""
+        # also into the entry that is returned
+        content["before"] = _sha256(before)
+        line = json.dumps(content).encode() + b"\n"
+        end = file.seek(0, os.SEEK_END)
+        try:
+            copy = self._copy(line)
+            pour(file, line)
+            os.fsync(file)
+            copy.replace(self.files[1])
+        except OSError as error:
+            # no noise was drawn for it
+            file.truncate(end)
+            self._new.unlink(missing_ok=True)
+            told = f"account: nothing is entered, because {self.path} cannot be written"
+            raise OSError(error.errno, f"{told}: {error.strerror}") from None
+        return line
 
     @property
-    def _last(self):
-        return Path(f"{self.path}.last")
+    def _new(self):
+        return self.files[1].with_suffix(".new")
+
+    def _copy(self, line):
+        """Write the last line once more, as what is to replace the other file."""
+        write(self._new, line)
+        return self._new
 
     @contextlib.contextmanager
     def _locked(self):
-        """The open file, which no other process has meanwhile, and its lines, the last ones too."""
+        """The open file, which no other process has meanwhile, and its lines.
+
+        What an interrupted entry left is mended: a whole line counts, and gets its copy; a piece
+        of one does not, because no noise was drawn for it.
+        """
         import fcntl
 
-        with open(self.path, "a+b") as file:
+        path, last = self.files
+        # unbuffered: a buffer would be written once more when the file is closed
+        with open(path, "a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            lines = file.readlines()
-            last = self._last.read_bytes() if self._last.exists() else b""
-            # a crash can leave one line more
-            if last not in [b"", *lines][-2:]:
+            *lines, piece = file.read().split(b"\n")
+            lines = [line + b"\n" for line in lines]
+            _contents(lines or [piece] * bool(piece))
+            copy = last.read_bytes() if last.exists() else b""
+            # lines after the one that was copied are of interrupted entries
+            if copy not in lines and (copy or len(lines) > 1):
                 raise ValueError(
-                    f"account: the end of {self.path} is not as {self._last.name} has it: "
-                    "lines are missing, or were changed; go on with both files as they were, "
-                    "from a copy"
+                    f"account: {path.name} is not as {last.name} has it: lines are missing, "
+                    f"or were changed{_ANEW}"
                 )
+            if piece:
+                file.truncate(sum(map(len, lines)))
+            if lines and copy != lines[-1]:
+                self._copy(lines[-1]).replace(last)
             yield file, lines
 
 
-def _entries(lines):
+_ANEW = (
+    "; begin a new account, and enter first the sum of all that was released of this "
+    "table: an older copy would forget a part of it"
+)
+
+
+def _contents(lines):
     """The lines' contents, each of which follows from the one before."""
-    entries, before = [], b""
+    contents, before = [], b""
     for number, line in enumerate(lines, 1):
-        if not line.endswith(b"\n"):
-            raise ValueError(
-                f"account: line {number} is not as it was written, but cut short, before "
-                "any noise was drawn for it: remove this line alone, and go on"
-            )
         try:
-            entries.append(json.loads(line))
-            sound = entries[-1]["before"] == _sha256(before)
+            contents.append(json.loads(line))
+            sound = contents[-1]["before"] == _sha256(before) and line.endswith(b"\n")
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound:
             raise ValueError(
                 f"account: line {number} is not as it was written, or the one before it is "
-                "missing; go on with both files as they were, from a copy"
+                f"missing{_ANEW}"
             )
         before = line
-    return entries
+    return contents
+
+
+def _settings(lines):
+    """Budget and name of the table; a later line gives what was lacking, and changes nothing."""
+    settings = {}
+    for one in _contents(lines):
+        for name in ("table", "budget"):
+            if "epsilon" not in one and one.get(name) is not None:
+                settings.setdefault(name, one[name])
+    return settings
 
 
 def _exact(number):

@@ -327,7 +327,7 @@ def _strata(strata, table, published, kinds):
     # one prediction for each pattern of public values: equal values are in equal strata, though
     # the last digits of a product may differ from row to row
     pattern = both.groupby([*both], sort=False, observed=True).ngroup().to_numpy()
-    X = pd.get_dummies(both, dtype=float).to_numpy()
+    X = _design(both)
     spread = np.where(np.ptp(X[rows:], axis=0) > 0, X[rows:].std(axis=0), np.inf)
     X = (X - X[rows:].mean(axis=0)) / spread
     known, X = X[rows:], X[np.unique(pattern, return_index=True)[1]]
@@ -354,6 +354,19 @@ def _strata(strata, table, published, kinds):
     codes = strata * (upto - 1) // max(len(published) - 1, 1)
     codes = np.clip(codes, 0, strata - 1)[place]
     return codes[:rows], codes[rows:]
+
+
+def _design(public):
+    """Numbers of public columns as they are, and an indicator of each other value."""
+    numbers = [
+        name
+        for name in public
+        if pd.api.types.is_numeric_dtype(public[name])
+        and not pd.api.types.is_bool_dtype(public[name])
+    ]
+    others = [name for name in public if name not in numbers]
+    public = public.astype(dict.fromkeys(numbers, float))
+    return pd.get_dummies(public, columns=others, dtype=float).to_numpy()
 
 
 def _leading(responses):

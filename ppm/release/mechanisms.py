@@ -66,12 +66,16 @@ class Mechanism:
     Its fields are its settings: numbers, words, lists of these, or functions whose source can be
     read. All of them are public, and so is what :meth:`release` computes from ``plan.published``.
 
+    A plan calls it once with published values in the place of confidential ones, and then with the
+    confidential ones. What is promised, said and told as public is taken from the first call; the
+    second gives synthetic values and noisy numbers alone.
+
     Examples
     --------
     One noisy mean of whole numbers from 0 to 9 in all groups together, around which all values are
     the same; a record moves the sum by 9 at most:
 
-    >>> import dataclasses, numpy as np, ppm
+    >>> import dataclasses, numpy as np, pandas as pd, ppm
     >>> from ppm.release import noise, statement
     >>> @dataclasses.dataclass(frozen=True, repr=False)
     ... class OneMean(ppm.release.Mechanism):
@@ -91,6 +95,41 @@ class Mechanism:
     ...         )
     >>> OneMean()
     OneMean()
+
+    With noise of its own, and words for it: some answers of "no" or "yes", chosen by chance, are
+    turned round before they are counted. The answer of a record that is left out would be a fair
+    coin's, so that one record makes what is seen at most 2 - exp(-ε), and at least exp(-ε), times
+    as likely. The chance is a whole number of 2^53, which both sources of noise keep exactly:
+
+    >>> import secrets
+    >>> @dataclasses.dataclass(frozen=True, repr=False)
+    ... class Turned(ppm.release.Mechanism):
+    ...     def release(self, table, plan, *, random_seed=None, secure_noise=False):
+    ...         (name,), most = plan.confidential, 2**53
+    ...         rng, records = np.random.default_rng(random_seed), len(table)
+    ...         if secure_noise:
+    ...             tossed = np.array([secrets.randbelow(most) for _ in range(records)])
+    ...         else:
+    ...             tossed = rng.integers(most, size=records)
+    ...         turned = np.ceil(most * np.exp(-plan.epsilon) / 2)
+    ...         noisy = int(((table[name] == "yes") ^ (tossed < turned)).sum())
+    ...         chance = turned / most
+    ...         share = np.clip((noisy / records - chance) / (1 - 2 * chance), 0, 1)
+    ...         drawn = rng.random((plan.releases, records)) < share
+    ...         return ppm.release.NoisyRelease(
+    ...             np.where(drawn, "yes", "no"),
+    ...             {"yes": noisy},
+    ...             statement.noisy_guarantee(
+    ...                 plan.epsilon, "own", secure=secure_noise,
+    ...                 words="the noisy number of yes and any number of releases made of it",
+    ...             ),
+    ...             f"{plan.releases} × {records:,} answers, drawn with a noisy share of yes.",
+    ...         )
+    >>> last = pd.DataFrame({"owner": ["yes", "no", "no"] * 400})
+    >>> plan = ppm.release.ReleasePlan(last, confidential="owner", mechanism=Turned(), epsilon=1)
+    >>> release = Turned().release(last, plan, secure_noise=True)
+    >>> abs((release.synthetic == "yes").mean() - 1 / 3) < 0.2
+    np.True_
     """
 
     def __repr__(self):

@@ -2,7 +2,11 @@
 
 import hashlib
 import json
+import os
+import tempfile
+import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
@@ -21,8 +25,9 @@ from ppm.checks import (
     check_flag,
     check_number,
     listed,
+    shown,
 )
-from ppm.release import mechanisms, rehearsal
+from ppm.release import files, mechanisms, rehearsal
 from ppm.release.account import Account
 from ppm.release.bins import Bins
 from ppm.release.margins import Margins
@@ -45,6 +50,8 @@ _WORDS = WORDS["plan"]
 _MECHANISMS = {
     kind.__name__: kind for kind in (Bins, Margins, Means, Posterior, Published)
 }
+# what a release's JSON has
+_TOLD = ("digest", "account", "noisy", "public")
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 
 
@@ -109,6 +116,8 @@ class Release(Brief):
         What was fixed without the confidential values, such as ``edges``.
     digest : str
         SHA-256 of the plan.
+    account : dict or None
+        Its entry in the account, with the account's name; none at ε = 0.
     """
 
     synthetic: pd.DataFrame
@@ -117,27 +126,37 @@ class Release(Brief):
     noisy: dict
     public: dict
     digest: str
+    account: dict | None = None
     _public = ("synthetic", "digest")
 
     def save(self, path):
         """Write the table as CSV, and beside it what may be published too, where no file stands.
 
         The statement has the suffix ``.txt``; what is public, with the noisy numbers, ``.json``.
+        All three are written, or none. ``plan.release(path=…)`` tries this before it costs ε.
         """
-        path = Path(path)
-        text, numbers = path.with_suffix(".txt"), path.with_suffix(".json")
-        if path in (text, numbers):
-            raise ValueError(
-                f"path must not end in {path.suffix}, but for example .csv"
-            )
-        if standing := [file.name for file in (path, text, numbers) if file.exists()]:
-            raise FileExistsError(f"path: there is a file {listed(standing)} already")
-        content = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
-        # all is made before anything is written
-        content = json.dumps(content, default=_written, ensure_ascii=False, indent=1)
-        self.synthetic.to_csv(path, index=False)
-        text.write_text(self.statement + "\n", "utf-8")
-        numbers.write_text(content + "\n", "utf-8")
+        files.write_new(self._contents(_names(path)))
+
+    def _contents(self, names):
+        """What the three files hold, in bytes."""
+        told = {name: getattr(self, name) for name in _TOLD}
+        texts = (
+            self.synthetic.to_csv(index=False),
+            self.statement + "\n",
+            json.dumps(told, default=_written, ensure_ascii=False, indent=1) + "\n",
+        )
+        return dict(zip(names, [text.encode() for text in texts], strict=True))
+
+
+def _names(path):
+    """Where a release's table, statement and numbers are written."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or Path(text).suffix.lower() != ".csv":
+        raise ValueError(
+            f"path must be a file whose name ends in .csv; got {shown(text)}"
+        )
+    path = Path(path).parent.resolve() / Path(path).name
+    return path, path.with_suffix(".txt"), path.with_suffix(".json")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -183,7 +202,7 @@ class ReleasePlan:
     >>> plan.save("plan.json")
     >>> table = ppm.release.Confidential(this_year)
     >>> noise = {"secure_noise": False, "random_seed": 1}
-    >>> release = plan.release(table, account="account.jsonl", **noise)
+    >>> release = plan.release(table, account="account.jsonl", path="release.csv", **noise)
     >>> release.synthetic["income"].mean() / this_year["income"].mean() - 1 < 0.05
     np.True_
     >>> ppm.release.Account("account.jsonl").total
@@ -332,10 +351,13 @@ class ReleasePlan:
         """
         path = Path(path).absolute()
         content = {"plan": self.settings, "digest": self.digest, "versions": versions()}
-        if path.exists() and saved_digest(path) != self.digest:
+        stands = os.path.lexists(path)
+        if stands and saved_digest(path) != self.digest:
             raise FileExistsError(f"path: another plan or file stands in {path.name}")
         self.mechanism.check_model(self)
-        path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+        if not stands:
+            text = json.dumps(content, ensure_ascii=False, indent=1)
+            files.write_new({path: text.encode()})
         self._saved.append(path)
 
     @classmethod
@@ -401,6 +423,7 @@ class ReleasePlan:
         confidential,
         *,
         account=None,
+        path=None,
         again=False,
         secure_noise=True,
         random_seed=None,
@@ -408,7 +431,9 @@ class ReleasePlan:
         """Release the confidential table once: the only place where it enters.
 
         First the mechanism releases the same public columns with published values in the place of
-        confidential ones, so that what would fail has cost nothing. Then ε is entered in the
+        confidential ones, to the last letter of the files, and the room for them is taken, so that
+        what would fail has cost nothing. The guarantee, the statement and what is public are those
+        of this trial, which the confidential values cannot change. Then ε is entered in the
         account, and only then is the noise drawn: if a run breaks, no ε stays untold.
 
         Parameters
@@ -417,6 +442,9 @@ class ReleasePlan:
             The table.
         account : ppm.release.Account or path, optional
             The account of this table's ε. At ε = 0 nothing is entered, and none is needed.
+        path : str or path, optional
+            Where to write the release at once, as :meth:`ppm.release.Release.save` does: a CSV,
+            and beside it the statement and the numbers. Without it they are to be saved later.
         again : bool, default False
             Whether to release by this plan a second time; ε adds up.
         secure_noise : bool, default True
@@ -429,7 +457,18 @@ class ReleasePlan:
         ValueError
             If the plan was not saved, the account holds it already or has no budget left, or the
             table has other columns, missing labels, groups without published records, or values
-            that are no numbers.
+            that are no numbers; or if the mechanism's release cannot be written.
+        OSError
+            If something stands at one of the names of the three files, or they cannot be written;
+            nothing was entered then. If they cannot be written although there was room, after ε
+            was entered, the message says where the release is, and the error's attribute
+            ``release`` holds it.
+
+        Warns
+        -----
+        UserWarning
+            If the mechanism promises something else of the confidential table than of the
+            published one.
 
         Returns
         -------
@@ -468,13 +507,70 @@ class ReleasePlan:
             raise ValueError("account must be given: ε is entered there")
         if self.epsilon and not isinstance(account, Account):
             account = Account(account)
+        names = path if path is None else _names(path)
+        if names:
+            if self.epsilon and (both := {*names} & {*account.files}):
+                raise ValueError(
+                    f"path: {both.pop().name} would be a file of the account and of the release"
+                )
+            files.check_free(names)
+        what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
+        entered = {"epsilon": self.epsilon, "what": what, "digest": digest}
+        # the entry as it would be, or its refusal before the trial's work
+        entry = account.try_entry(**entered, again=again) if self.epsilon else None
         seeds = streams(random_seed, 3)
         table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
         trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
+        self._check_trial(trial, tried)
+        promised = [*self._opening(secure), *tried.statement()]
+
+        def made(synthetic, noisy):
+            """All that is released; what the noise does not touch is as in the trial."""
+            told = in_lines([*promised, *self._told(account, entry, digest)])
+            public = tried.guarantee, noisy, tried.public, digest, entry
+            return Release(synthetic, told, *public)
+
+        try:
+            contents = made(trial, tried.noisy)._contents(names or range(3))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"mechanism must release what CSV and JSON can hold: {error}"
+            ) from error
+        with files.reserved(contents) if names else nullcontext() as place:
+            if self.epsilon:
+                entry = account.enter(**entered, again=again)
+            synthetic, drawn = draw(
+                self, table, random_seed=seeds[2], secure_noise=secure
+            )
+            release = made(synthetic, drawn.noisy)
+            if names:
+                _place(release, names, place)
+        if drawn.guarantee != tried.guarantee:
+            warnings.warn(
+                "mechanism promised something else of the confidential table than of "
+                "published values, and the statement keeps to the latter: find out why "
+                "before anything is published",
+                stacklevel=2,
+            )
+        return release
+
+    def _check_trial(self, trial, tried):
+        """Refuse a trial that promises too little, or lacks what a release has."""
+        parts = ("noisy", "public", "guarantee", "statement")
+        if lacking := [part for part in parts if not hasattr(tried, part)]:
+            raise ValueError(
+                "mechanism must return what a ppm.release.NoisyRelease has; "
+                f"{type(tried).__name__} has no {listed(lacking)}"
+            )
         promised = tried.guarantee
+        if not isinstance(promised, Guarantee):
+            raise ValueError(
+                "mechanism must return a ppm.release.Guarantee; got "
+                f"{type(promised).__name__}"
+            )
         # a fit promises its ε for each of its releases
         times = self.releases if promised.covers == "release" else 1
         within = promised.epsilon * times <= self.epsilon * (1 + 1e-12)
@@ -482,28 +578,9 @@ class ReleasePlan:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
-        sentences = [*self._opening(secure), *tried.statement()]
-        self._made(trial, tried, sentences, digest)
-        entry = None
-        if self.epsilon:
-            what = f"{self.releases} × {len(table):,} records, "
-            what += _quoted(self.confidential)
-            entry = account.enter(self.epsilon, what, digest=digest, again=again)
-        synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        sentences = [*self._opening(secure), *drawn.statement()]
-        sentences += self._told(account, entry, digest)
-        return self._made(synthetic, drawn, sentences, digest)
-
-    def _made(self, synthetic, drawn, sentences, digest):
-        """All that is released of what a mechanism drew of a table."""
-        return Release(
-            synthetic,
-            in_lines(sentences),
-            drawn.guarantee,
-            drawn.noisy,
-            drawn.public,
-            digest,
-        )
+        if isinstance(tried.statement(), str):
+            raise ValueError("mechanism: statement() must return a list of sentences")
+        self._check_columns("mechanism's synthetic table", trial)
 
     def _opening(self, secure):
         """Sentences on whether a release is to be published, and on its columns."""
@@ -525,13 +602,32 @@ class ReleasePlan:
             yield _WORDS["nothing"]
         else:
             yield _WORDS["account"].format(
-                of=f" of {account.table}" if account.table else "",
+                name=account.name,
                 total=_UPWARDS.create_decimal(entry["total"]),
                 day=datetime.now(UTC).date(),
             )
         yield _WORDS["saved"].format(digest=digest)
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
+
+
+def _place(release, names, place):
+    """Write a release whose ε is entered; where that fails, somewhere else."""
+    try:
+        place(release._contents(names))
+    except Exception as error:
+        where = "it is this error's attribute release, which can be saved"
+        # anything may be wrong by now, and nothing must be lost
+        with suppress(Exception):
+            folder = Path(tempfile.mkdtemp(prefix="release-"))
+            release.save(folder / names[0].name)
+            where = f"it is in {folder}"
+        told = OSError(
+            "path: epsilon is entered, but the release could not be written there "
+            f"({error}): {where}"
+        )
+        told.release = release
+        raise told from error
 
 
 def _check_version(name, settings):
@@ -581,10 +677,14 @@ def _columns(table, *names):
 
 
 def _written(value):
-    """What JSON writes in the place of a table or an array."""
+    """What JSON writes in the place of a table or an array; other things as text."""
     if isinstance(value, pd.DataFrame):
         return value.to_dict("records")
-    return mechanisms.plain(value)
+    if np.asarray(value).dtype.kind in "mM":
+        # NumPy would write nanoseconds
+        return np.asarray(value).astype(str).tolist()
+    plain = mechanisms.plain(value)
+    return plain if isinstance(plain, list | int | float) else str(value)
 
 
 def _table_hash(table):

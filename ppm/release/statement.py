@@ -12,6 +12,7 @@ import xarray as xr
 
 from ppm.candidates import Candidates
 from ppm.chains import ChainsDisagreeError
+from ppm.checks import check_number, shown
 from ppm.fit import Fit
 from ppm.rules import Capped, Given, Limited, Unweighted
 
@@ -34,6 +35,23 @@ class Guarantee:
     :attr:`covered`, :attr:`not_covered` and :attr:`neighbour` say it in words. ``rounded`` says
     whether δ is 0 but for floating-point rounding.
 
+    Parameters
+    ----------
+    kind : {'strict', 'local'}
+        Whom it holds for.
+    epsilon : float
+        ε.
+    reasons : tuple of str
+        Why ε does not cover more: keys of ``not_covered`` in ``ppm/release/words.toml``, which a
+        refusal lists.
+    covers : {'release', 'counts', 'margins', 'sums', 'published', 'own'}
+        What ε covers: each release, or noisy numbers and any number of releases made of them.
+    rounded : bool, default False
+        Whether δ is 0 but for rounding.
+    words : str, optional
+        With ``covers="own"``, what these noisy numbers are, in one line: "the noisy shares and any
+        number of releases made of them".
+
     Examples
     --------
     >>> import numpy as np, ppm
@@ -48,11 +66,28 @@ class Guarantee:
     reasons: tuple
     covers: str = "release"
     rounded: bool = False
+    words: str = ""
+
+    def __post_init__(self):
+        _check_word("kind", self.kind, WORDS["headline"])
+        _check_word("covers", self.covers, [*WORDS["covered"], "own"])
+        if not isinstance(self.reasons, tuple | list):
+            raise ValueError(f"reasons must be a tuple; got {shown(self.reasons)}")
+        for reason in self.reasons:
+            _check_word("reasons", reason, WORDS["not_covered"])
+        if self.kind == "strict":
+            check_number("epsilon", self.epsilon, at_least=0)
+        lines = self.words.splitlines() if isinstance(self.words, str) else "??"
+        if len(lines) != (self.covers == "own"):
+            raise ValueError(
+                "words must be a line that says what epsilon covers where covers is 'own', and "
+                f"be left out elsewhere; got {shown(self.words)}"
+            )
 
     @property
     def covered(self):
         """What ε covers, in words."""
-        return WORDS["covered"][self.covers]
+        return self.words or WORDS["covered"][self.covers]
 
     @property
     def not_covered(self):
@@ -85,6 +120,13 @@ class Guarantee:
         return "\n".join(
             textwrap.fill(line, 84, subsequent_indent="  ") for line in lines
         )
+
+
+def _check_word(name, word, accepted):
+    """Refuse a word that stands for no sentence."""
+    if not isinstance(word, str) or word not in accepted:
+        known = ", ".join(map(repr, accepted))
+        raise ValueError(f"{name} must be of {known}; got {shown(word)}")
 
 
 def guarantee(fit):
@@ -140,11 +182,11 @@ def _on_candidates(fit):
     return type(fit.model) is Candidates
 
 
-def noisy_guarantee(epsilon, covers, *, secure):
-    """Guarantee of what is made of counts or sums with discrete Laplace noise."""
+def noisy_guarantee(epsilon, covers, *, secure, words=""):
+    """Guarantee of what is made of counts, sums or other numbers with noise."""
     noise = ["package"] if secure else ["seed_of_noise", "law_of_noise"]
     reasons = (*noise, "choices_of_bins", *_ALWAYS)
-    return Guarantee("strict", epsilon, reasons, covers=covers, rounded=not secure)
+    return Guarantee("strict", epsilon, reasons, covers, not secure, words)
 
 
 def release_statement(result, release=None):

@@ -1,6 +1,7 @@
 """An account of ε: exact, appended to by one process at a time, and refused once it was changed."""
 
 import multiprocessing
+import resource
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppm.release import Account
+from ppm.release import Account, files
 from ppm.release import account as room
 
 
@@ -99,19 +100,126 @@ def test_a_crash_between_line_and_note_leaves_the_entry(three, monkeypatch):
     assert three.total == Decimal("0.4")
 
 
-@pytest.mark.parametrize("left", [9, -1])
-def test_a_line_that_a_crash_cut_short_can_be_removed(three, monkeypatch, left):
-    monkeypatch.setattr(room.Path, "replace", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        three.enter(0.1, "table 3")
-    monkeypatch.undo()
+@pytest.mark.parametrize("crashes", [1, 2, 3])
+def test_interrupted_entries_count_and_close_no_account(three, monkeypatch, crashes):
+    def killed(file, line):
+        files.pour(file, line)
+        raise ZeroDivisionError
+
+    for number in range(crashes):
+        monkeypatch.setattr(room, "pour", killed)
+        with pytest.raises(ZeroDivisionError):
+            three.enter(0.01, f"interrupted {number}")
+        monkeypatch.undo()
+    assert three.total == Decimal("0.3") + crashes * Decimal("0.01")
     lines = Path(three.path).read_bytes().splitlines(keepends=True)
-    Path(three.path).write_bytes(b"".join([*lines[:-1], lines[-1][:left]]))
-    with pytest.raises(ValueError, match="line 5 .* cut short, .* remove this line"):
-        three.enter(0.1, "table 3")
+    assert three.files[1].read_bytes() == lines[-1]
+
+
+@pytest.mark.parametrize("behind", [1, 2])
+def test_what_two_crashes_of_the_older_library_left_is_mended(three, behind):
+    lines = Path(three.path).read_bytes().splitlines(keepends=True)
+    three.files[1].write_bytes(lines[-1 - behind])
+    assert Account(three.path).total == Decimal("0.3")
+    assert three.files[1].read_bytes() == lines[-1]
+    # but the copy is never ahead of the lines
     Path(three.path).write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(ValueError, match="lines are missing, or were changed"):
+        _ = three.total
+
+
+@pytest.mark.parametrize("left", [9, -1])
+def test_a_piece_of_a_line_is_no_entry(three, left):
+    whole = Path(three.path).read_bytes()
+    entry = whole.splitlines(keepends=True)[-1]
+    Path(three.path).write_bytes(whole + entry[:left])
+    assert three.total == Decimal("0.3") and Path(three.path).read_bytes() == whole
+    Path(three.path).write_bytes(whole + entry[:left])
+    three.enter(0.1, "table 3")
+    assert Account(three.path).total == Decimal("0.4")
+    # a piece of a line that was copied is of an entry that counts
+    Path(three.path).write_bytes(whole)
+    with pytest.raises(ValueError, match="lines are missing, or were changed"):
+        _ = three.total
+
+
+@pytest.fixture
+def full_disk():
+    """A function that sets how many bytes a file may have: what exceeds them is cut short."""
+    own = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, own)
+
+
+@pytest.mark.parametrize("room_for", ["nothing", "the copy", "a piece"])
+def test_an_entry_that_cannot_be_written_is_none(three, full_disk, room_for):
+    before, copied = (file.read_bytes() for file in three.files)
+    most = {"nothing": 0, "the copy": 400, "a piece": len(before) + 50}[room_for]
+    full_disk(most)
+    with pytest.raises(OSError, match="account: nothing is entered, .*too large"):
+        three.enter(0.1, "table 3")
+    assert [file.read_bytes() for file in three.files] == [before, copied]
+    full_disk(resource.RLIM_INFINITY)
+    assert sorted(file.name for file in three.files[0].parent.iterdir()) == [
+        "account.jsonl",
+        "account.jsonl.last",
+    ]
     three.enter(0.1, "table 3")
     assert three.total == Decimal("0.4")
+
+
+def test_a_budget_and_a_name_are_written_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Account("account.jsonl").total == 0 and not [*tmp_path.iterdir()]
+    Account("account.jsonl", budget=1, table="incomes of 2025")
+    # what a plan does that is given the path
+    Account("account.jsonl").enter(0.5, "a table", digest="a")
+    Account("account.jsonl").enter(0.5, "a table", digest="b")
+    with pytest.raises(ValueError, match="budget of 1; with 0.5 the sum would be 1.5"):
+        Account("account.jsonl").enter(0.5, "a table", digest="c")
+    entries = Account("account.jsonl").entries
+    assert [one["account"] for one in entries] == ["incomes of 2025"] * 2
+
+
+def test_an_account_without_a_budget_can_be_given_one_and_no_other(tmp_path):
+    path = tmp_path / "account.jsonl"
+    for _ in range(3):
+        Account(path).enter(0.5, "a table")
+    assert Account(path).entries[0]["account"] == "account.jsonl"
+    with pytest.raises(ValueError, match="budget must be no less than .* 1.5; got 1"):
+        Account(path, budget=1)
+    assert Account(path).budget is None
+    Account(path, budget=2)
+    assert Account(path, table="incomes").budget == 2.0
+    with pytest.raises(ValueError, match="budget must be left out, or be .* 2.0"):
+        Account(path, budget=3)
+    # nor by a line that follows from the others
+    forged = {"table": None, "budget": 9.0}
+    with open(path, "ab", buffering=0) as file:
+        Account(path)._append(file, forged, path.read_bytes().splitlines(True)[-1])
+    again = Account(path)
+    assert (again.total, again.budget, again.table) == (Decimal("1.5"), 2.0, "incomes")
+    with pytest.raises(ValueError, match="epsilon must keep .* budget of 2"):
+        again.enter(0.6, "a table")
+
+
+def test_an_account_stays_where_it_was_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "linked.jsonl").symlink_to("account.jsonl")
+    account = Account("account.jsonl", budget=1)
+    account.enter(0.9, "a table")
+    monkeypatch.chdir("other")
+    for same in (account, Account("../account.jsonl"), Account("../linked.jsonl")):
+        with pytest.raises(ValueError, match="epsilon must keep .* budget of 1"):
+            same.enter(0.9, "another one")
+    assert not [*(tmp_path / "other").iterdir()]
+
+
+def test_no_message_sends_to_an_older_copy(three):
+    Path(three.path).write_bytes(b"")
+    with pytest.raises(ValueError, match="begin a new account, and enter first the su"):
+        Account(three.path)
 
 
 def test_a_budget_refuses_before_anything_is_entered(tmp_path):
@@ -128,11 +236,12 @@ def test_a_budget_refuses_before_anything_is_entered(tmp_path):
     for other in (0.2, 5.0):
         with pytest.raises(ValueError, match="budget must be left out, or .* 0.3"):
             Account(account.path, budget=other)
-    early = Account(tmp_path / "other.jsonl", budget=5.0)
+    early = Account(tmp_path / "other.jsonl")
     Account(early.path, budget=0.3, table="incomes").enter(0.1, "table")
-    with pytest.raises(ValueError, match="budget must be left out, or .* 0.3"):
-        early.enter(0.1, "table")
-    assert Account(early.path).table == "incomes"
+    # also whoever opened it before it had one
+    with pytest.raises(ValueError, match="epsilon must keep .* budget of 0.3"):
+        early.enter(0.3, "table")
+    assert early.table == "incomes"
     with pytest.raises(ValueError, match="table must be left out, or .* incomes"):
         Account(early.path, table="spending")
 

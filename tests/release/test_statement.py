@@ -65,6 +65,41 @@ def test_the_statement_puts_a_strict_epsilon_into_odds():
     assert "odds of up to about 10^86.5 to 1" in statement(strict, 398)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"kind": "sure"}, "kind must be of 'strict', 'local'; got 'sure'"),
+        ({"covers": "quantiles"}, "covers must be of 'release', .*, 'own'; got 'quant"),
+        ({"covers": ["own"]}, "covers must be of 'release'"),
+        (
+            {"reasons": ("package", "none")},
+            "reasons must be of .*'holders'; got 'none'",
+        ),
+        ({"reasons": "package"}, "reasons must be a tuple; got 'package'"),
+        ({"reasons": (None,)}, "reasons must be of .*; got None"),
+        ({"epsilon": np.inf}, "epsilon must be a finite number"),
+        ({"epsilon": "1"}, "epsilon must be a finite number"),
+        ({"covers": "own"}, "words must be a line that says what epsilon covers"),
+        ({"covers": "own", "words": "two\nlines"}, "words must be a line"),
+        ({"covers": "own", "words": 5}, "words must be a line"),
+        ({"covers": "counts", "words": "sums"}, "words must .* be left out elsewhere"),
+    ],
+)
+def test_a_guarantee_has_words_that_there_are(settings, told):
+    promised = {"kind": "strict", "epsilon": 0.5, "reasons": ("package",)}
+    with pytest.raises(ValueError, match=told) as refused:
+        Guarantee(**promised | settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_noise_of_ones_own_says_what_epsilon_covers():
+    words = "the noisy {median} and any number of releases made of it"
+    own = Guarantee("strict", 0.5, ("package",), covers="own", words=words)
+    assert own.headline == f"strict: epsilon 0.5 for {words}, for every database"
+    made = ppm.release.NoisyRelease([[1]], {}, own, "One value.")
+    assert f"ε = 0.5 for {words}, for every possible" in release_statement(made)
+
+
 class Own(ppm.Rule):
     """A rule of one's own, here for candidates."""
 
