@@ -62,8 +62,10 @@ class Bins(OneColumn):
     nearest ones in least squares that are not negative and add up to the group's public number of
     records, and values are drawn from them by systematic sampling.
 
-    A change inside a bin is not seen: its values are published ones or, where nobody published any,
-    spread evenly, above 0 in their logarithm.
+    A change inside a bin is not seen: its values are published ones. In a bin where nobody
+    published any they are its special value or, if it has none, spread evenly, above 0 in their
+    logarithm. Between two special values between which a group has no published value there is no
+    bin: what lies there counts as the lower one.
 
     Examples
     --------
@@ -131,12 +133,13 @@ class Bins(OneColumn):
         for (label, own), one in zip(rows.items(), moved, strict=True):
             shares = nearest_counts(one, own.sum())
             synthetic[:, own] = _filled(
-                where[:, own], shares, edges[label], pools[label]
+                where[:, own], shares, edges[label], pools[label], self.special
             )
+        told = {label: told_edges(edges[label], self.special) for label in rows}
         bins = [
             (label, *ends)
             for label in rows
-            for ends in zip(edges[label], edges[label][1:], strict=False)
+            for ends in zip(told[label], told[label][1:], strict=False)
         ]
         sentence = WORDS["statement"]["counts"].format(
             releases=plan.releases,
@@ -150,7 +153,7 @@ class Bins(OneColumn):
             {"counts": table_of_counts.assign(count=noisy)},
             noisy_guarantee(plan.epsilon, "counts", secure=secure_noise),
             sentence,
-            {"edges": {label: edges[label] for label in rows}},
+            {"edges": told} | told_special(self.special),
         )
 
 
@@ -180,7 +183,24 @@ def edges_of(published, ends, settings):
     alone = np.asarray(settings.special, dtype=np.float64)
     inner = np.concatenate([inner, further, alone, np.nextafter(alone, np.inf)])
     inner = inner[(inner > ends[0]) & (inner < ends[1])]
+    values, alone = np.asarray(published, dtype=np.float64), np.sort(alone)
+    for low, high in zip(alone, alone[1:], strict=False):
+        # that nobody published anything between them is public
+        if not np.any((values > low) & (values < high)):
+            inner = inner[(inner <= low) | (inner >= high)]
     return np.unique(np.concatenate([ends, inner]))
+
+
+def told_edges(edges, special):
+    """Edges for publication: that just above a special value is told as the value once more."""
+    above = np.nextafter(np.asarray(special, dtype=np.float64), np.inf)
+    return np.where(np.isin(edges, above), np.nextafter(edges, -np.inf), edges)
+
+
+def told_special(special):
+    """What is said of the special values beside the edges, if there are any."""
+    values = ", ".join(f"{value:g}" for value in special)
+    return {"special": WORDS["alone"].format(values=values)} if values else {}
 
 
 def bin_of(values, edges):
@@ -251,7 +271,7 @@ def _moved_together(groups, variance):
     return [found[number == place] for place in range(len(groups))]
 
 
-def _filled(where, counts, edges, pool):
+def _filled(where, counts, edges, pool, special):
     """Values at these places of a group whose bins have these counts."""
     ends = np.cumsum(counts) / np.sum(counts)
     lowest = np.r_[0.0, ends[:-1]]
@@ -269,6 +289,7 @@ def _filled(where, counts, edges, pool):
     spread = np.where(low > np.finfo(float).tiny, grown, even)
     # below the upper edge, so that the bin of a special value holds nothing else
     spread = np.clip(spread, low, np.nextafter(high, low))
+    spread = np.where(np.isin(low, special), low, spread)
     held = counted(pool, edges)
     chosen = (np.cumsum(held) - held)[place] + (share * held[place]).astype(np.intp)
     return np.where(held[place] > 0, pool[np.minimum(chosen, pool.size - 1)], spread)

@@ -283,7 +283,8 @@ def test_the_published_table_is_not_released_as_the_confidential_one(
         with pytest.raises(ValueError, match="another table than the published one"):
             release(plan, same)
     # public columns may be the same
-    release(plan, last.assign(**{column: last[column].sample(frac=1).array}))
+    other = THIS.assign(kind=THIS["owner"].astype("category"))[column]
+    release(plan, last.assign(**{column: other}))
 
 
 def test_the_order_of_rows_tells_nothing(release):
@@ -423,7 +424,9 @@ def test_a_category_that_the_published_column_declares_is_known(release):
     settings = {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}}
     margins = Margins(["income", ("region", "owner")], bins=4)
     more = THIS.assign(owner=["lodger"] * 200 + ["yes"] * 400)
-    with pytest.raises(ValueError, match="only published categories in 'owner': decl"):
+    with pytest.raises(
+        ValueError, match="only published categories in 'owner', none m"
+    ):
         release(planned(**settings, mechanism=margins), more)
     known = pd.CategoricalDtype(["no", "yes", "lodger"])
     plan = planned(LAST.astype({"owner": known}), **settings, mechanism=margins)
@@ -651,10 +654,12 @@ def test_a_mechanism_follows_every_setting_of_the_plan(release):
         Means(),
         Margins(["income", ("region", "income")]),
     ):
-        found = [
-            release(planned(mechanism=mechanism, limits=(0, top)), again=True)
-            for top in (1e6, 30_000)
-        ]
+        plans = [planned(mechanism=mechanism, limits=(0, 1e6))]
+        with pytest.warns(
+            UserWarning, match="limits of 'income': 264 of 600 published"
+        ):
+            plans += [planned(mechanism=mechanism, limits=(0, 30_000))]
+        found = [release(plan, again=True) for plan in plans]
         highest = [one.synthetic["income"].max() for one in found]
         assert highest[1] <= 30_000 < highest[0], mechanism
 
