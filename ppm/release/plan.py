@@ -369,7 +369,8 @@ class ReleasePlan:
                 f"{name} must have labels of one kind in {column!r}; got {' and '.join(given)}"
             )
         if not {*given} <= {*published} and {*given, *published} <= _COMPARED:
-            shown_labels = listed(self.published[column].dropna().unique().tolist())
+            shown_labels = self.published[column].dropna().unique().tolist()
+            shown_labels = listed(sorted(shown_labels, key=str))
             raise ValueError(
                 f"{name} must have {' or '.join(published)} in {column!r}, as the published "
                 f"table has: {shown_labels}; got {' and '.join(given)}"
