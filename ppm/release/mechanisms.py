@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import as_list, listed
-from ppm.release.drawing import places, read_off
+from ppm.release.drawing import places, read_off, rows_of
 from ppm.release.noise import NoisyRelease
 from ppm.release.statement import WORDS, Guarantee, noisy_guarantee
 from ppm.seeds import generator
@@ -248,15 +248,16 @@ class Records(Mechanism):
 
 def drawn_again(source, table, plan, random_seed):
     """For each record of a table, one of the source's records of its group."""
-    labels, of = plan.labels(table), plan.labels(source)
+    labels, rows = plan.labels(table), rows_of(plan.labels(table))
     where = places(labels, plan.releases, generator(random_seed))
     order = source.reset_index(drop=True).sort_values([*plan.confidential]).index
+    order = order.to_numpy()
+    pools = rows_of(plan.labels(source)[order])
     chosen = np.empty(where.shape, dtype=np.intp)
-    for label in dict.fromkeys(labels):
-        own, pool = labels == label, order[of[order] == label].to_numpy()
-        chosen[:, own] = read_off(pool, where[:, own])
+    for label, own in rows.items():
+        chosen[:, own] = read_off(order[pools[label]], where[:, own])
     sentence = WORDS["statement"]["published"].format(
-        releases=plan.releases, records=len(table), groups=len({*labels})
+        releases=plan.releases, records=len(table), groups=len(rows)
     )
     guarantee = noisy_guarantee(0.0, "published", secure=True)
     # no package drew noise
@@ -284,14 +285,15 @@ class OneColumn(Mechanism):
         """Values and labels of the records, and increasing published values by label."""
         column = self.column(plan)
         values = table[column].to_numpy(np.float64)
-        return values, plan.labels(table), pools_of(plan, column)
+        pools = plan.once("pools", lambda: pools_of(plan, column))
+        return values, plan.labels(table), pools
 
 
 def pools_of(plan, column):
     """Published values of each group by label, increasing."""
     values = plan.published[column].to_numpy(np.float64)
-    grouped = pd.Series(values).groupby(plan.labels(plan.published))
-    return {label: np.sort(of_group) for label, of_group in grouped}
+    rows = rows_of(plan.labels(plan.published))
+    return {label: np.sort(values[rows[label]]) for label in sorted(rows)}
 
 
 def categories(plan, name):

@@ -265,6 +265,8 @@ class ReleasePlan:
     rehearsed: dict | None = None
     # where this very plan was saved
     _saved: list = field(default_factory=list, init=False)
+    # what a rehearsal, which applies a plan again and again, does not compute again
+    _kept: dict | None = field(default=None, init=False)
 
     def __post_init__(self):
         published, limits = check_table("published", self.published), self.limits
@@ -411,6 +413,14 @@ class ReleasePlan:
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
         )
+
+    def once(self, name, compute):
+        """What is computed of the published table and other public things, kept in a rehearsal."""
+        if self._kept is None:
+            return compute()
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
 
     rehearse = rehearsal.rehearse
 

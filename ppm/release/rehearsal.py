@@ -358,6 +358,7 @@ def _on_sample(plan, published, releases):
     """
     one = copy.copy(plan)
     object.__setattr__(one, "published", published)
+    object.__setattr__(one, "_kept", {})
     if isinstance(plan.mechanism, Posterior):
         # each of several draws has a part of ε; noisy numbers have all of it
         object.__setattr__(one, "epsilon", plan.epsilon / releases)
