@@ -17,6 +17,8 @@ from ppm.terms import Terms
 
 __all__ = ["check"]
 
+# of fewer records three of four are all but one
+_FOURS = 8
 # values of the parameters, of a PyMC model as many more; releases are drawn at the first ones
 _POINTS, _SEED = 4, 1
 # relative tolerance between two computations of one number
@@ -61,8 +63,10 @@ def check(build, example, *, confidential=None, random_seed=0):
     Records are told apart by the binary digits of their row numbers: in one table those are changed
     whose first digit is 0, in another those where it is 1, and so on, so that of any two records
     each is changed while the other one stays, in :math:`2 \\log_2 n` tables. In two further tables
-    all confidential values are alike. A record must have the same term in all tables in which it
-    has the same value.
+    all confidential values are alike. In others three of four records, or nearly all, have the
+    lowest, a middle or the highest value of a column, or there are low values alone, or high ones,
+    so that means, quantiles, ends and the number of outliers move far. A record must have the same
+    term in all tables in which it has the same value.
 
     This is a test and no proof. It does not see what was computed outside of ``build`` (from
     confidential records: the example's are others), nor what ``build`` would do with values that
@@ -153,7 +157,7 @@ class _Table(NamedTuple):
                 raise ValueError("example must have one row per record")
             columns = np.ma.getdata(example).reshape(len(example), -1).T
             names = None
-        codes = np.column_stack([pd.factorize(column)[0] for column in columns])
+        codes = np.column_stack([_numbered(column) for column in columns])
         if names is None:
             codes[np.ma.getmaskarray(example).reshape(codes.shape)] = -1
             example = example if np.ma.is_masked(example) else np.ma.getdata(example)
@@ -175,6 +179,26 @@ class _Table(NamedTuple):
             yield self._with(others, ~half)
         for row in rng.choice(first, 2, replace=False):
             yield self._with(np.full(records, row), np.ones(records, bool))
+        if records < _FOURS:
+            return
+        for name in range(self.codes.shape[1]):
+            column = self.codes[:, name]
+            order = first[np.argsort(column[first], kind="stable")]
+            rank = np.argsort(np.argsort(column, kind="stable"))
+            few = max(1, records // 32)
+            for row in order[[0, order.size // 2, -1]]:
+                alike = np.full(records, row)
+                # of four in a row one stays
+                stays = np.repeat(rng.integers(4, size=records // 4 + 1), 4)[:records]
+                yield self._with(alike, np.arange(records) % 4 != stays)
+                # or so few that most rules for outliers count them as such
+                yield self._with(alike, rng.permutation(records) % 16 != 0)
+                yield self._with(alike, (rank >= few) & (rank < records - few))
+            sixth = order.size // 6 + 2
+            for part in (order[:sixth], order[: order.size // 2], order[-sixth:]):
+                # no value is as high, or as low, as others of the example
+                inside = np.isin(column, column[part])
+                yield self._with(rng.choice(part, records), ~inside)
 
     def _with(self, others, changed):
         """The table in which the changed records have the values of these other ones."""
@@ -191,6 +215,14 @@ class _Table(NamedTuple):
             values[rows] = values[others][rows]
             records[name] = values
         return records, codes
+
+
+def _numbered(column):
+    """Number of each value, in increasing order where they have one; -1 where it is missing."""
+    try:
+        return pd.factorize(np.asarray(column), sort=True)[0]
+    except TypeError:
+        return pd.factorize(column)[0]
 
 
 class _Seen:

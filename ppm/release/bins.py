@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
 from ppm.checks import check_count
-from ppm.release.drawing import places
+from ppm.release.drawing import places, rows_of
 from ppm.release.mechanisms import OneColumn, check_special
 from ppm.release.noise import NoisyRelease, nearest_counts, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
@@ -62,8 +62,10 @@ class Bins(OneColumn):
     nearest ones in least squares that are not negative and add up to the group's public number of
     records, and values are drawn from them by systematic sampling.
 
-    A change inside a bin is not seen: its values are published ones or, where nobody published any,
-    spread evenly, above 0 in their logarithm.
+    A change inside a bin is not seen: its values are published ones. In a bin where nobody
+    published any they are its special value or, if it has none, spread evenly, above 0 in their
+    logarithm. Between two special values between which a group has no published value there is no
+    bin: what lies there counts as the lower one.
 
     Examples
     --------
@@ -102,41 +104,44 @@ class Bins(OneColumn):
     def edges(self, plan):
         """Edges of each group's bins by label: functions of the published table alone."""
         column = self.column(plan)
-        published = plan.published.groupby(plan.labels(plan.published))[column]
+        values = plan.published[column].to_numpy()
+        rows = rows_of(plan.labels(plan.published))
         return {
-            label: edges_of(values, plan.limits[column], self)
-            for label, values in published
+            label: edges_of(values[rows[label]], plan.limits[column], self)
+            for label in sorted(rows)
         }
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release one column of numbers; ``noisy["counts"]`` has a row for each bin."""
         values, labels, pools = self.given(table, plan)
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
-        edges = self.edges(plan)
-        rows = {label: labels == label for label in dict.fromkeys(labels)}
+        edges = plan.once("edges", lambda: self.edges(plan))
+        rows = rows_of(labels)
         counts = [counted(values[rows[label]], edges[label]) for label in rows]
         noisy = noisy_integers(
             np.concatenate(counts), 1, plan.epsilon, secure=secure_noise, rng=for_noise
         )
         # nothing below looks at a confidential value
         split = np.split(noisy, np.cumsum([one.size for one in counts])[:-1])
-        rate = np.exp(-plan.epsilon)
-        groups = [
-            _Group(one, rows[label].sum(), edges[label], pools[label], self.special)
-            for label, one in zip(rows, split, strict=True)
-        ]
-        moved = _moved(groups, 2 * rate / np.expm1(-plan.epsilon) ** 2)
+        variance = 2 * np.exp(-plan.epsilon) / np.expm1(-plan.epsilon) ** 2
+        sizes = {label: own.size for label, own in rows.items()}
+        batches = plan.once(
+            ("batches", *sizes.items()),
+            lambda: [*_batches(sizes, edges, pools, self.special, variance)],
+        )
+        moved = _moved(batches, split, variance)
         where = places(labels, plan.releases, for_drawing)
         synthetic = np.empty(where.shape)
         for (label, own), one in zip(rows.items(), moved, strict=True):
-            shares = nearest_counts(one, own.sum())
+            shares = nearest_counts(one, own.size)
             synthetic[:, own] = _filled(
-                where[:, own], shares, edges[label], pools[label]
+                where[:, own], shares, edges[label], pools[label], self.special
             )
+        told = {label: told_edges(edges[label], self.special) for label in rows}
         bins = [
             (label, *ends)
             for label in rows
-            for ends in zip(edges[label], edges[label][1:], strict=False)
+            for ends in zip(told[label], told[label][1:], strict=False)
         ]
         sentence = WORDS["statement"]["counts"].format(
             releases=plan.releases,
@@ -150,7 +155,7 @@ class Bins(OneColumn):
             {"counts": table_of_counts.assign(count=noisy)},
             noisy_guarantee(plan.epsilon, "counts", secure=secure_noise),
             sentence,
-            {"edges": {label: edges[label] for label in rows}},
+            {"edges": told} | told_special(self.special),
         )
 
 
@@ -180,7 +185,24 @@ def edges_of(published, ends, settings):
     alone = np.asarray(settings.special, dtype=np.float64)
     inner = np.concatenate([inner, further, alone, np.nextafter(alone, np.inf)])
     inner = inner[(inner > ends[0]) & (inner < ends[1])]
+    values, alone = np.asarray(published, dtype=np.float64), np.sort(alone)
+    for low, high in zip(alone, alone[1:], strict=False):
+        # that nobody published anything between them is public
+        if not np.any((values > low) & (values < high)):
+            inner = inner[(inner <= low) | (inner >= high)]
     return np.unique(np.concatenate([ends, inner]))
+
+
+def told_edges(edges, special):
+    """Edges for publication: that just above a special value is told as the value once more."""
+    above = np.nextafter(np.asarray(special, dtype=np.float64), np.inf)
+    return np.where(np.isin(edges, above), np.nextafter(edges, -np.inf), edges)
+
+
+def told_special(special):
+    """What is said of the special values beside the edges, if there are any."""
+    values = ", ".join(f"{value:g}" for value in special)
+    return {"special": WORDS["alone"].format(values=values)} if values else {}
 
 
 def bin_of(values, edges):
@@ -196,10 +218,10 @@ def counted(values, edges):
 class _Group:
     """What is expected of the counts of one group's bins before the noisy ones are seen."""
 
-    def __init__(self, noisy, records, edges, pool, special):
-        published = counted(pool, edges) + _NOBODY / noisy.size
+    def __init__(self, records, edges, pool, special):
+        published = counted(pool, edges) + _NOBODY / (len(edges) - 1)
         shares = published / published.sum()
-        self.noisy, self.expected = noisy, records * shares
+        self.expected = records * shares
         self.ranks = ndtri(np.cumsum(shares) - shares / 2)
         self.alone = np.isin(edges[:-1], special)
         # of the difference between two samples of these sizes
@@ -210,48 +232,68 @@ class _Group:
         self.changed = np.diag(sizes) - np.outer(shares, sizes)
 
 
-def _moved(groups, variance):
-    """Counts of each group (bins,), between the noisy and the expected ones."""
-    moved, together = [], []
-    for group in groups:
-        if together and sum(one.noisy.size for one in together) > _TOGETHER:
-            moved += _moved_together(together, variance)
+def _batches(sizes, edges, pools, special, variance):
+    """Groups that are moved together: what is expected of them, and each thinkable covariance."""
+    together = []
+    for label, records in sizes.items():
+        if together and sum(one.expected.size for one in together) > _TOGETHER:
+            yield _covariances(together, variance)
             together = []
-        together.append(group)
-    return moved + _moved_together(together, variance)
+        together.append(_Group(records, edges[label], pools[label], special))
+    yield _covariances(together, variance)
 
 
-def _moved_together(groups, variance):
-    """The mean of counts given the noisy ones, over all sizes of their changes."""
-    number = np.repeat(np.arange(len(groups)), [group.noisy.size for group in groups])
-    ranks, alone, noisy, expected = (
+def _covariances(groups, variance):
+    """Counts that are expected in each group; and of all sizes of changes the Cholesky factors."""
+    expected = [group.expected for group in groups]
+    ends = np.cumsum([0, *[one.size for one in expected]])
+    number = np.repeat(np.arange(len(groups)), np.diff(ends))
+    ranks, alone = (
         np.concatenate([getattr(group, name) for group in groups])
-        for name in ("ranks", "alone", "noisy", "expected")
+        for name in ("ranks", "alone")
     )
-    sampled, changed = np.zeros((2, number.size, number.size))
-    for place, group in enumerate(groups):
-        own = np.ix_(number == place, number == place)
-        sampled[own], changed[own] = group.sampled, group.changed
     shared = 0.5 + 0.5 * (number[:, None] == number)
     near = np.exp(-((ranks[:, None] - ranks) ** 2) / 2)
     smooth = shared * near * ~(alone[:, None] | alone)
     special = shared * (alone[:, None] & alone)
-    smooth, special = (changed @ part @ changed.T for part in (smooth, special))
-    off, noise = noisy - expected, variance * np.eye(number.size)
-    likelihoods, means = [], []
-    for of_all in _SMOOTH:
-        for of_alone in _ALONE if alone.any() else _ALONE[:1]:
-            believed = sampled + of_all**2 * smooth + of_alone**2 * special
-            factor = cho_factor(believed + noise, lower=True)
+    noisy = variance * np.eye(number.size)
+    places = [slice(*pair) for pair in zip(ends, ends[1:], strict=False)]
+    for group, own in zip(groups, places, strict=True):
+        noisy[own, own] += group.sampled
+        for part in (smooth, special):
+            # a group's changes have an effect on no other's counts
+            part[own] = group.changed @ part[own]
+            part[:, own] = part[:, own] @ group.changed.T
+    factors = [
+        cho_factor(noisy + of_all**2 * smooth + of_alone**2 * special, lower=True)
+        for of_all in _SMOOTH
+        for of_alone in (_ALONE if alone.any() else _ALONE[:1])
+    ]
+    return expected, factors
+
+
+def _moved(batches, noisy, variance):
+    """Counts of each group (bins,), between the noisy and the expected ones.
+
+    They are their mean given the noisy ones, over all sizes of their changes.
+    """
+    moved, noisy = [], iter(noisy)
+    for expected, factors in batches:
+        seen = np.concatenate([next(noisy) for _ in expected])
+        off = seen - np.concatenate(expected)
+        likelihoods, means = [], []
+        for factor in factors:
             solved = cho_solve(factor, off)
             likelihoods.append(-off @ solved / 2 - np.log(np.diag(factor[0])).sum())
-            means.append(expected + believed @ solved)
-    weights = np.exp(np.array(likelihoods) - max(likelihoods))
-    found = weights @ means / weights.sum()
-    return [found[number == place] for place in range(len(groups))]
+            # the noise is taken off
+            means.append(seen - variance * solved)
+        weights = np.exp(np.array(likelihoods) - max(likelihoods))
+        found = weights @ means / weights.sum()
+        moved += np.split(found, np.cumsum([one.size for one in expected])[:-1])
+    return moved
 
 
-def _filled(where, counts, edges, pool):
+def _filled(where, counts, edges, pool, special):
     """Values at these places of a group whose bins have these counts."""
     ends = np.cumsum(counts) / np.sum(counts)
     lowest = np.r_[0.0, ends[:-1]]
@@ -269,6 +311,7 @@ def _filled(where, counts, edges, pool):
     spread = np.where(low > np.finfo(float).tiny, grown, even)
     # below the upper edge, so that the bin of a special value holds nothing else
     spread = np.clip(spread, low, np.nextafter(high, low))
+    spread = np.where(np.isin(low, special), low, spread)
     held = counted(pool, edges)
     chosen = (np.cumsum(held) - held)[place] + (share * held[place]).astype(np.intp)
     return np.where(held[place] > 0, pool[np.minimum(chosen, pool.size - 1)], spread)

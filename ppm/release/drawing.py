@@ -4,6 +4,14 @@ import numpy as np
 import pandas as pd
 
 
+def rows_of(labels):
+    """Rows of each label, increasing, in the order in which labels occur."""
+    codes, names = pd.factorize(np.asarray(labels))
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))[:-1]
+    return dict(zip(names.tolist(), np.split(order, ends), strict=True))
+
+
 def places(labels, releases, rng):
     """Places from 0 to 1 at which to read a distribution, for each record (releases, records).
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import as_list, check_count, check_number, listed
-from ppm.release.bins import Bins, bin_of, edges_of
+from ppm.release.bins import Bins, bin_of, edges_of, told_edges, told_special
 from ppm.release.drawing import places
 from ppm.release.mechanisms import Mechanism, as_names, categories
 from ppm.release.noise import NoisyRelease, noisy_integers
@@ -146,7 +146,7 @@ class Margins(Mechanism):
             name: edges_of(published[name], ends, self)
             for name, ends in plan.limits.items()
         }
-        kinds = {name: _kind(name, plan, edges) for name in confidential}
+        kinds = {name: _kind(name, plan, edges, self.special) for name in confidential}
         own, theirs = _strata(self.strata, table[public], published, kinds)
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
@@ -180,8 +180,9 @@ class Margins(Mechanism):
         made = WORDS["statement"]["raked"].format(
             releases=plan.releases, records=len(table), margins="; ".join(names)
         )
+        told = {name: told_edges(ends, self.special) for name, ends in edges.items()}
         totals = {
-            name: _labelled(margin, found, table, plan, edges)
+            name: _labelled(margin, found, table, plan, told)
             for name, margin, found in zip(names, margins, noisy, strict=True)
         }
         return NoisyRelease(
@@ -189,7 +190,8 @@ class Margins(Mechanism):
             totals,
             noisy_guarantee(plan.epsilon, "margins", secure=secure_noise),
             made,
-            {"edges": edges, "shares": dict(zip(names, shares.tolist(), strict=True))},
+            {"edges": told, "shares": dict(zip(names, shares.tolist(), strict=True))}
+            | told_special(self.special),
         )
 
 
@@ -223,6 +225,7 @@ class _Kind:
     name: str
     numeric: bool
     labels: np.ndarray
+    special: tuple = ()
 
     @property
     def size(self):
@@ -246,12 +249,14 @@ class _Kind:
         if not self.numeric:
             return self.labels[code]
         low, high = self.labels[code : code + 2]
+        if low in self.special:
+            return low
         return min(low + (high - low) / 2, np.nextafter(high, low))
 
 
-def _kind(name, plan, edges):
+def _kind(name, plan, edges, special=()):
     if name in edges:
-        return _Kind(name, True, edges[name])
+        return _Kind(name, True, edges[name], tuple(special))
     return _Kind(name, False, categories(plan, name))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import check_number
-from ppm.release.drawing import places, read_off
+from ppm.release.drawing import places, read_off, rows_of
 from ppm.release.mechanisms import OneColumn, check_special, pools_of
 from ppm.release.noise import NoisyRelease, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
@@ -18,6 +18,9 @@ _STEPS = 2**20
 _LOGS, _COMMON_LOGS = (np.linspace(-np.log(20), np.log(20), n) for n in (481, 91))
 # standard deviations of the logarithms of the common factor, and of a group's own beside it
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3, 1.0)
+# of the common factors first every few are weighed, and then those near any whose logarithm of the
+# weight is not as far below the largest
+_STRIDE, _FAR = 6, 100.0
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
 _WHOLE, _CUT = 0.95, 5.0
@@ -101,12 +104,16 @@ class Means(OneColumn):
         """Release one column of numbers; ``noisy["sums"]`` has a row for each group."""
         values, labels, pools = self.given(table, plan)
         for_noise, for_drawing = map(generator, streams(random_seed, 2))
-        rows = {label: labels == label for label in dict.fromkeys(labels)}
+        rows = rows_of(labels)
         everyone = np.concatenate([*pools.values()])
-        groups = [
-            _Group(pools[label], own.sum(), plan, self, everyone)
-            for label, own in rows.items()
-        ]
+        sizes = {label: own.size for label, own in rows.items()}
+        groups = plan.once(
+            ("groups", *sizes.items()),
+            lambda: [
+                _Group(pools[label], records, plan, self, everyone)
+                for label, records in sizes.items()
+            ],
+        )
         totals = [
             group.totals(values[own])
             for group, own in zip(groups, rows.values(), strict=True)
@@ -221,18 +228,36 @@ def _factors(groups, sums, shares, epsilon):
         # discrete Laplace noise of scale 1 / (2 ε), in caps; no sharper than the grid
         scale = 0.5 / epsilon + 0.5 * others * np.gradient(group.added)
         likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
-    likely = np.array(likely)[:, None, :]
-    weights, means = [], []
-    for own in _OWN:
-        variances = np.reshape([own**2 + group.sampled for group in groups], (-1, 1, 1))
+    likely = np.array(likely)
+    sampled = np.array([group.sampled for group in groups])
+    # logarithms of weights, of each own spread and common factor, and means of logarithms there
+    weights = np.full((len(_OWN), _COMMON_LOGS.size), -np.inf)
+    means = np.zeros((*weights.shape, len(groups)))
+    every = np.arange(0, _COMMON_LOGS.size, _STRIDE)
+
+    def weigh(own, some):
+        variances = (_OWN[own] ** 2 + sampled)[:, None, None]
         # chances of a group's factor (last axis) around each common one
-        around = -(np.subtract.outer(_COMMON_LOGS, _LOGS) ** 2) / 2 / variances
-        joint = around - np.log(np.exp(around).sum(axis=2, keepdims=True)) + likely
+        around = -(np.subtract.outer(_COMMON_LOGS[some], _LOGS) ** 2) / 2 / variances
+        joint = around - np.log(np.exp(around).sum(axis=2, keepdims=True))
+        joint += likely[:, None, :]
         highest = joint.max(axis=2, keepdims=True)
         chances = np.exp(joint - highest)
         total = chances.sum(axis=2)
-        weights.append((np.log(total) + highest[..., 0]).sum(axis=0))
-        means.append(chances @ _LOGS / total)
-    weights = np.array(weights) - _COMMON_LOGS**2 / 2 / _COMMON**2
+        found = (np.log(total) + highest[..., 0]).sum(axis=0)
+        weights[own, some] = found - _COMMON_LOGS[some] ** 2 / 2 / _COMMON**2
+        means[own, some] = (chances @ _LOGS / total).T
+
+    for own in range(len(_OWN)):
+        weigh(own, every)
+    # between those that matter; the logarithms have one summit, and no other common factor counts
+    far = weights.max() - _FAR
+    for own in range(len(_OWN)):
+        near = np.flatnonzero(weights[own, every] > far)
+        best = np.argmax(weights[own, every])
+        near = every[[min([best, *near]), max([best, *near])]]
+        some = np.arange(max(0, near[0] - _STRIDE), near[1] + _STRIDE + 1)
+        some = some[some < _COMMON_LOGS.size]
+        weigh(own, np.setdiff1d(some, every))
     weights = np.exp(weights - weights.max())
-    return np.exp(np.einsum("oc,ogc->g", weights / weights.sum(), np.array(means)))
+    return np.exp(np.einsum("oc,ocg->g", weights / weights.sum(), means))

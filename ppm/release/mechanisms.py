@@ -9,15 +9,23 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import as_list, listed
-from ppm.release.drawing import places, read_off
+from ppm.release.drawing import places, read_off, rows_of
 from ppm.release.noise import NoisyRelease
 from ppm.release.statement import WORDS, Guarantee, noisy_guarantee
 from ppm.seeds import generator
 
+#: Fractions of its multiples are spread evenly between 0 and 1.
+GOLDEN = 5**0.5 / 2 - 0.5
+
 
 def columns_of(name, names, table):
     """Names of columns that a table has, as a tuple."""
-    names = as_names(names)
+    names = as_names(names) if np.iterable(names) else (names,)
+    if not all([isinstance(column, str) for column in names]):
+        raise ValueError(
+            f"{name} must be the name of a column, or several, as text; got "
+            f"{listed([*names])}"
+        )
     if lacking := [column for column in names if column not in table]:
         raise ValueError(f"{name}: there must be a column {listed(lacking)}")
     return names
@@ -32,6 +40,26 @@ def clipped(plan, table):
     """A table, numbered anew, whose values are within the limits."""
     ends = {name: table[name].clip(*limits) for name, limits in plan.limits.items()}
     return table.assign(**ends).reset_index(drop=True)
+
+
+def bare(table, names):
+    """Columns of a table and nothing else that it carries, under these names.
+
+    That would be attributes, flags, names of the index and of the columns, categories that occur
+    nowhere, and what a class of its own keeps.
+    """
+    columns = {}
+    for name in names:
+        values = table[name].array
+        if isinstance(values, pd.Categorical):
+            values = values.remove_unused_categories()
+            kinds = pd.Index(values.categories.array)
+            values = pd.Categorical.from_codes(values.codes, kinds, values.ordered)
+        elif isinstance(table[name].dtype, np.dtype):
+            # a type may carry metadata, which its name does not
+            values = values.to_numpy().astype(table[name].dtype.str)
+        columns[name] = values
+    return pd.DataFrame(columns)
 
 
 def draw(plan, table, *, random_seed=None, secure_noise=False):
@@ -52,12 +80,37 @@ def tables_of(plan, table, drawn, releases):
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
     values = {name: np.asarray(columns[name]) for name in plan.confidential}
-    return [
-        clipped(
-            plan, table.assign(**{name: all_of[one] for name, all_of in values.items()})
-        )
-        for one in range(releases)
-    ]
+    whole = whole_columns(plan)
+    made = []
+    for one in range(releases):
+        own = {name: all_of[one] for name, all_of in values.items()}
+        # of arrays alone, so that it has nothing that a table carries beside them
+        new = {name: own.get(name, table[name].array) for name in table}
+        new = clipped(plan, pd.DataFrame(new))
+        for name in whole:
+            new[name] = _rounded(plan, name, new[name], one)
+        made.append(new)
+    return made
+
+
+def whole_columns(plan):
+    """Confidential columns of numbers whose published values are whole."""
+    ends = clipped(plan, plan.published[[*plan.limits]])
+    return [name for name in ends if (ends[name].to_numpy(np.float64) % 1 == 0).all()]
+
+
+def _rounded(plan, name, column, release):
+    """Whole numbers: each value rounded up or down, so that means stay."""
+    values = column.to_numpy(np.float64)
+    if not np.isfinite(values).all():
+        return column  # which a plan refuses
+    down = np.floor(values)
+    # rows are in random order, and up is as often as the fraction says, without a random number
+    spread = (np.arange(values.size) + release * values.size) * GOLDEN % 1
+    low, high = plan.limits[name]
+    values = np.clip(down + (spread < values - down), np.ceil(low), np.floor(high))
+    typed = pd.api.types.is_integer_dtype(plan.published[name].dtype)
+    return values.astype(np.int64) if typed and max(-low, high) < 2**63 else values
 
 
 class Mechanism:
@@ -236,15 +289,16 @@ class Records(Mechanism):
 
 def drawn_again(source, table, plan, random_seed):
     """For each record of a table, one of the source's records of its group."""
-    labels, of = plan.labels(table), plan.labels(source)
+    labels, rows = plan.labels(table), rows_of(plan.labels(table))
     where = places(labels, plan.releases, generator(random_seed))
     order = source.reset_index(drop=True).sort_values([*plan.confidential]).index
+    order = order.to_numpy()
+    pools = rows_of(plan.labels(source)[order])
     chosen = np.empty(where.shape, dtype=np.intp)
-    for label in dict.fromkeys(labels):
-        own, pool = labels == label, order[of[order] == label].to_numpy()
-        chosen[:, own] = read_off(pool, where[:, own])
+    for label, own in rows.items():
+        chosen[:, own] = read_off(order[pools[label]], where[:, own])
     sentence = WORDS["statement"]["published"].format(
-        releases=plan.releases, records=len(table), groups=len({*labels})
+        releases=plan.releases, records=len(table), groups=len(rows)
     )
     guarantee = noisy_guarantee(0.0, "published", secure=True)
     # no package drew noise
@@ -272,14 +326,15 @@ class OneColumn(Mechanism):
         """Values and labels of the records, and increasing published values by label."""
         column = self.column(plan)
         values = table[column].to_numpy(np.float64)
-        return values, plan.labels(table), pools_of(plan, column)
+        pools = plan.once("pools", lambda: pools_of(plan, column))
+        return values, plan.labels(table), pools
 
 
 def pools_of(plan, column):
     """Published values of each group by label, increasing."""
     values = plan.published[column].to_numpy(np.float64)
-    grouped = pd.Series(values).groupby(plan.labels(plan.published))
-    return {label: np.sort(of_group) for label, of_group in grouped}
+    rows = rows_of(plan.labels(plan.published))
+    return {label: np.sort(values[rows[label]]) for label in sorted(rows)}
 
 
 def categories(plan, name):

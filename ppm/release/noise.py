@@ -10,6 +10,8 @@ __all__ = ["NoisyRelease"]
 
 # below, the noise would not fit into 64-bit integers; above, a count has some once in 5e12 times
 LEAST_EPSILON, MOST_EPSILON = 1e-9, 30.0
+# scale of noise above which sums of it might not fit, and draws with a seed end at the largest integer
+_WIDEST = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ def noisy_integers(totals, moved, epsilon, *, secure, rng):
     together ε-differentially private (Ghosh, Roughgarden and Sundararajan, 2012).
     """
     totals = np.asarray(totals, dtype=np.int64)
+    scale = moved / epsilon
+    if not scale <= _WIDEST:
+        raise ValueError(
+            f"epsilon of a sum must be {moved / _WIDEST:.1g} or more, so that its noise fits into "
+            f"whole numbers of 64 bits; got {epsilon:.1g}"
+        )
     if not secure:
         return totals + seeded_noise(totals.shape, epsilon / moved, rng)
     import opendp.prelude as dp
@@ -57,7 +65,10 @@ def noisy_integers(totals, moved, epsilon, *, secure, rng):
     vector = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     # the smallest scale at which OpenDP, which rounds ε upwards, still grants this ε
     release = dp.binary_search_chain(
-        lambda scale: vector >> dp.m.then_laplace(scale), d_in=moved, d_out=epsilon
+        lambda scale: vector >> dp.m.then_laplace(scale),
+        d_in=moved,
+        d_out=epsilon,
+        bounds=(0.5 * scale, 2.0 * scale),
     )
     noisy = release(totals.ravel().tolist())
     return np.array(noisy, dtype=np.int64).reshape(totals.shape)

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import numbers
 import os
 import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
@@ -35,10 +36,12 @@ from ppm.release.means import Means
 from ppm.release.mechanisms import (
     Published,
     as_names,
+    bare,
     categories,
     clipped,
     columns_of,
     draw,
+    whole_columns,
 )
 from ppm.release.noise import LEAST_EPSILON, MOST_EPSILON
 from ppm.release.posterior import Posterior
@@ -53,6 +56,8 @@ _MECHANISMS = {
 # what a release's JSON has
 _TOLD = ("digest", "account", "noisy", "public")
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
+# a column that changes from row to row as often is the same as another by no chance
+_CHANGES = 30
 
 
 class Confidential:
@@ -87,7 +92,61 @@ def check_table(name, table):
         raise ValueError(f"{accepted}; got shape {table.shape}")
     if not table.columns.is_unique:
         raise ValueError(f"{name} must have each column once")
+    if not all([isinstance(column, str) for column in table.columns]):
+        raise ValueError(
+            f"{name} must have text as names of columns: "
+            f"{name}.columns = {name}.columns.map(str)"
+        )
     return table.reset_index(drop=True)
+
+
+def _check_another(confidential, published, names):
+    """Refuse a confidential table that the published one is, or is made of.
+
+    Values that both have are no sign of it: two samples of ages share nearly all. But values that
+    are there once in each, and are most of the published ones, of which none is anywhere else, are.
+    """
+    each = [[name] for name in names]
+    for columns in each if len(names) < 2 else [*each, [*names]]:
+        one, other = (table[columns] for table in (confidential, published))
+        if len(columns) == 1 and _same_column(one[columns[0]], other[columns[0]]):
+            raise ValueError(
+                f"confidential must be another table than the published one; {columns[0]!r} "
+                "is the same column in both"
+            )
+        if _is_part(other, one):
+            raise ValueError(
+                "confidential must be another table than the published one: all published "
+                f"values of {listed(columns)} are among its own, and most of them are there "
+                "once. This refusal tells something of confidential records: keep it to "
+                "yourself"
+            )
+
+
+def _same_column(one, other):
+    """Whether two columns are the same one, or have the same values in an order of their own."""
+    if np.shares_memory(_memory(one), _memory(other)):
+        return True
+    values = one.to_numpy()
+    # sorted values that are few may be the same by chance
+    return one.equals(other) and np.sum(values[1:] != values[:-1]) >= _CHANGES
+
+
+def _is_part(part, whole):
+    """Whether a table is part of another, and half of its rows at least occur once in both."""
+    both = pd.concat([part, whole], ignore_index=True)
+    for name in both:
+        if all(_has_numbers(table[name]) for table in (part, whole)):
+            both[name] = both[name].astype(np.float64)
+        else:
+            both[name] = both[name].astype(object)
+    rows = both.groupby([*both], sort=False).ngroup().to_numpy()
+    few, many = (
+        np.bincount(own, minlength=rows.max() + 1)
+        for own in (rows[: len(part)], rows[len(part) :])
+    )
+    once = np.count_nonzero((few == 1) & (many == 1))
+    return bool(np.all(few <= many)) and 2 * once >= len(part)
 
 
 def _memory(column):
@@ -184,6 +243,9 @@ class ReleasePlan:
         is neither used nor released.
     releases : int, default 1
         Number m of synthetic tables.
+    source : str, optional
+        Where the published table comes from, in words for the statement, such as ``"Diary Survey
+        of 2018, public-use files"``.
     rehearsed : dict, optional
         What :meth:`ppm.release.Rehearsal.best` noted.
 
@@ -217,9 +279,12 @@ class ReleasePlan:
     limits: dict = field(default_factory=dict)
     public: tuple = ()
     releases: int = 1
+    source: str = ""
     rehearsed: dict | None = None
     # where this very plan was saved
     _saved: list = field(default_factory=list, init=False)
+    # what a rehearsal, which applies a plan again and again, does not compute again
+    _kept: dict | None = field(default=None, init=False)
 
     def __post_init__(self):
         published, limits = check_table("published", self.published), self.limits
@@ -242,6 +307,11 @@ class ReleasePlan:
                     f"limits must be given for {name!r}, which has numbers; if they are "
                     "codes of categories, make it a pandas Categorical"
                 )
+        if self.releases != 1 and "release" in (*confidential, *groups, *public):
+            raise ValueError(
+                "published must have no column 'release' where there are several releases, "
+                "which it numbers"
+            )
         # ε = 0 is refused below, for all but published records
         least = LEAST_EPSILON if self.epsilon else 0
         epsilon = check_number(
@@ -261,6 +331,8 @@ class ReleasePlan:
             "epsilon": epsilon,
             "releases": check_count("releases", self.releases),
         }
+        if not isinstance(self.source, str) or not self.source.isprintable():
+            raise ValueError("source must be text of one line")
         for name, value in checked.items():
             # a frozen dataclass takes no ordinary assignment
             object.__setattr__(self, name, value)
@@ -275,6 +347,7 @@ class ReleasePlan:
                 f"got {epsilon:g}"
             )
         self._check_columns("published", self.published)
+        self._tell_clipped()
         self.mechanism.check(self)
 
     def __repr__(self):
@@ -290,28 +363,67 @@ class ReleasePlan:
         for column in self.confidential:
             if column in self.limits:
                 _check_numbers(name, column, table)
-            elif not table[column].isin(categories(self, column)).all():
+                continue
+            if self.published[column].isna().any():
                 raise ValueError(
-                    f"{name} must have only published categories in {column!r}: declare all "
-                    "possible ones in the published table, as a pandas Categorical"
+                    f"published must have no missing value in {column!r}: make it a category "
+                    "of its own"
                 )
+            self._check_kind(name, column, table)
+            known = categories(self, column)
+            if not table[column].isin(known).all():
+                raise ValueError(
+                    f"{name} must have only published categories in {column!r}, none missing; "
+                    f"published are {listed(known.tolist())}: declare all possible ones in the "
+                    "published table, as a pandas Categorical"
+                )
+        for column in self.public:
+            self._check_kind(name, column, table, mixed=True)
         self.check_groups(name, table)
+
+    def _check_kind(self, name, column, table, *, mixed=False):
+        """Refuse labels of several kinds in a column, or of another kind than the published ones."""
+        published, given = (kinds_of(one[column]) for one in (self.published, table))
+        if len(given) > 1 and not mixed:
+            raise ValueError(
+                f"{name} must have labels of one kind in {column!r}; got {' and '.join(given)}"
+            )
+        if not {*given} <= {*published} and {*given, *published} <= _COMPARED:
+            shown_labels = self.published[column].dropna().unique().tolist()
+            shown_labels = listed(sorted(shown_labels, key=str))
+            raise ValueError(
+                f"{name} must have {' or '.join(published)} in {column!r}, as the published "
+                f"table has: {shown_labels}; got {' and '.join(given)}"
+            )
 
     def check_groups(self, name, table):
         """Refuse a table with missing labels, or with groups that nobody published."""
         for column in self.groups:
             if table[column].isna().any():
                 raise ValueError(f"{name} must have no missing label in {column!r}")
+            self._check_kind(name, column, table)
         known = {*self.labels(self.published)}
         if unknown := sorted({*self.labels(table)} - known):
             raise ValueError(
                 f"{name} must have no group without published records; got "
-                f"{listed(unknown)}"
+                f"{listed(unknown)}; the published table has {listed(sorted(known))}"
             )
+
+    def _tell_clipped(self):
+        """Warn of published values beyond the limits, which count as the limit."""
+        for name, (low, high) in self.limits.items():
+            values = self.published[name].to_numpy(np.float64)
+            beyond = np.count_nonzero((values < low) | (values > high))
+            if beyond:
+                warnings.warn(
+                    f"limits of {name!r}: {beyond:,} of {values.size:,} published values lie "
+                    "beyond them, and count as the limit",
+                    stacklevel=4,
+                )
 
     def labels(self, table):
         """Label of each record's group (records,): its values as text; "" without groups."""
-        columns = [list(map(str, table[column].tolist())) for column in self.groups]
+        columns = [_texts(table[column]) for column in self.groups]
         if len(columns) > 1:
             # so that "p × q" and "r" are not "p" and "q × r"
             columns = [[text.replace("×", "××") for text in one] for one in columns]
@@ -319,6 +431,14 @@ class ReleasePlan:
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
         )
+
+    def once(self, name, compute):
+        """What is computed of the published table and other public things, kept in a rehearsal."""
+        if self._kept is None:
+            return compute()
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
 
     rehearse = rehearsal.rehearse
 
@@ -330,6 +450,9 @@ class ReleasePlan:
         }
         settings["published"] = _table_hash(self.published)
         settings["mechanism"] = mechanisms.settings_of(self.mechanism)
+        if not self.source:
+            # as plans of before there was a source
+            del settings["source"]
         return json.loads(_canonical(settings))
 
     @property
@@ -494,15 +617,8 @@ class ReleasePlan:
                 "gone: make the plan again, and save it"
             )
         self._check_columns("confidential", confidential._table)
-        table = confidential._table[[*self.published]]
-        for name in self.confidential:
-            # tells of the values no more than that they are the public ones
-            same = np.shares_memory(_memory(table[name]), _memory(self.published[name]))
-            if same or table[name].equals(self.published[name]):
-                raise ValueError(
-                    f"confidential must be another table than the published one; {name!r} "
-                    "is the same column in both"
-                )
+        _check_another(confidential._table, self.published, self.confidential)
+        table = bare(confidential._table, self.published)
         if self.epsilon and account is None:
             raise ValueError("account must be given: ε is entered there")
         if self.epsilon and not isinstance(account, Account):
@@ -521,7 +637,7 @@ class ReleasePlan:
         seeds = streams(random_seed, 3)
         table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
-        end = replace(self, mechanism=Published(), epsilon=0, releases=1)
+        end = rehearsal.quietly(self, mechanism=Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
         trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         self._check_trial(trial, tried)
@@ -590,6 +706,11 @@ class ReleasePlan:
         several = "several" if len(self.confidential) > 1 else "one"
         yield _WORDS[several].format(columns=_quoted(self.confidential))
         yield _WORDS["unchanged"].format(columns=_quoted(public) or "no column")
+        yield _WORDS["source" if self.source else "no_source"].format(
+            source=self.source
+        )
+        if self.epsilon and (whole := whole_columns(self)):
+            yield _WORDS["whole"].format(columns=_quoted(whole))
 
     def _told(self, account, entry, digest):
         """Sentences on what the plan, and not its mechanism, knows of a release."""
@@ -635,7 +756,8 @@ def _check_version(name, settings):
     mechanism = settings["mechanism"]
     # the source of one's own mechanism is compared
     kind = None if "source" in mechanism else _MECHANISMS.get(mechanism["kind"], "")
-    for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
+    of_plan = {"source": ""} | settings
+    for known, given in ((ReleasePlan, of_plan), (kind, mechanism["settings"])):
         if known is None:
             continue
         today = is_dataclass(known) and {
@@ -653,6 +775,50 @@ def _quoted(names):
     return ", ".join(map(repr, names))
 
 
+def kinds_of(column):
+    """Kinds of a column's labels, such as "numbers", in order; of missing ones none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in _NUMBERS:
+        return ["numbers"]
+    if not kind.startswith("mixed"):
+        return {"empty": []}.get(kind, [_KINDS.get(kind, kind)])
+    types = {
+        "numbers" if _is_number(value) else type(value).__name__
+        for value in column.dropna().unique()
+    }
+    return sorted({_KINDS.get(one, one) for one in types})
+
+
+# what pandas and Python call them
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
+_KINDS = {
+    "string": "text",
+    "str": "text",
+    "boolean": "true and false",
+    "bool": "true and false",
+}
+# of these kinds, labels of one are not those of another, though they may look alike
+_COMPARED = {"numbers", "text", "true and false"}
+
+
+def _is_number(value):
+    return isinstance(value, numbers.Number) and not isinstance(value, bool | np.bool_)
+
+
+def _texts(column):
+    """Labels of a column as text, in which equal numbers are the same, as 1 and 1.0."""
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    return np.array([_text(value) for value in values.tolist()], dtype=object)[codes]
+
+
+def _text(value):
+    if _is_number(value) and value == value // 1:
+        value = int(value)
+    return str(value)
+
+
 def _has_numbers(column):
     """Whether a column has numbers that are not declared as categories, nor true and false."""
     numeric = pd.api.types.is_numeric_dtype(column)
@@ -662,11 +828,13 @@ def _has_numbers(column):
 def _check_numbers(name, column, table):
     """Refuse what is no finite number, in words that tell neither how many there are nor where."""
     try:
+        if isinstance(table[column].dtype, pd.CategoricalDtype):
+            raise ValueError
         as_list(name, table[column])
     except ValueError:
         raise ValueError(
             f"{name} must have finite numbers alone in {column!r}, none missing, and no "
-            "text"
+            "text or pandas Categorical"
         ) from None
 
 

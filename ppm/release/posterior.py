@@ -13,14 +13,23 @@ from ppm.checks import check_number
 from ppm.fit import fit
 from ppm.model import Model
 from ppm.release.drawing import places, read_off
-from ppm.release.mechanisms import Mechanism, clipped
+from ppm.release.mechanisms import Mechanism, categories, clipped, whole_columns
 from ppm.release.statement import Guarantee, guarantee, statement_of
 from ppm.rules import Capped, Limited
 from ppm.seeds import generator, streams
 from ppm.terms import Limits
 
 # published records on which a model is tried, beside two of each group
-_TRIED = 40
+_TRIED = 20
+# each of them so many times: with its values, and as often with others that the limits allow
+_COPIES = 2
+# how many values between the limits, evenly and evenly in the logarithm
+_EVENLY = 9
+# what surveys write in the place of a value
+_CODES = (
+    *range(-9, 2),
+    *[10**k + digit for k in range(1, 10) for digit in (-4, -3, -2, -1, 0)],
+)
 # databases that are predicted from each draw of the parameters, of which one is made
 _PREDICTED = 10
 
@@ -58,10 +67,11 @@ class Posterior(Mechanism):
 
     Its arguments are functions, of which the plan keeps the hash of their source; on reading they
     are given again. When the plan is saved or read, the model is built again and again from
-    published records with other values, and refused if one record reaches more than its own term,
-    as in ``pm.Normal("mu", records["x"].mean(), 1)``. This is a test and no proof. It cannot see
-    what a function takes from elsewhere: a global that was computed from confidential records, or
-    that changes after the plan was saved.
+    published records with other values, those of others and further ones from all over the limits,
+    and refused if one record reaches more than its own term, as in ``pm.Normal("mu",
+    records["x"].mean(), 1)``, or where values are cut off at three medians. This is a test and no
+    proof. It cannot see what a function takes from elsewhere: a global that was computed from
+    confidential records, or that changes after the plan was saved.
 
     Parameters
     ----------
@@ -131,20 +141,63 @@ class Posterior(Mechanism):
         """Refuse a model in which a published record reaches more than its own term."""
         from ppm.models import own_terms
 
+        example = self._example(plan)
+        try:
+            self._model(plan, example)
+        except ValueError as error:
+            raise ValueError(
+                "build must make a model of any records whose values the limits allow, and "
+                f"failed with published records that have such values ({error})"
+            ) from error
         own_terms.check(
             functools.partial(self._model, plan),
-            self._example(plan),
+            example,
             confidential=[*plan.confidential],
         )
 
     def _example(self, plan):
-        """Published records of every group, with values from the lowest to the highest."""
+        """Published records of every group, and copies of them with values from all over the limits."""
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest
         order = example.sort_values([*plan.confidential]).index
         spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
-        return example.loc[sorted({*spread, *some})].reset_index(drop=True)
+        known = example.loc[sorted({*spread, *some})].reset_index(drop=True)
+        # four by four the same public values, of which two have the published confidential ones
+        rows = np.repeat(np.arange(len(known)), 2 * _COPIES)
+        copies = known.loc[rows].reset_index(drop=True)
+        changed = np.flatnonzero(np.arange(len(rows)) % 2)
+        rng = np.random.default_rng(1)
+        for name in plan.confidential:
+            values = self._possible(plan, name)
+            # each of them, as often as the others
+            drawn = rng.permutation(np.resize(np.arange(len(values)), changed.size))
+            column = copies[name].to_numpy().astype(values.dtype)
+            column[changed] = values[drawn]
+            if name not in plan.limits:
+                column = pd.Categorical(column, values)
+            copies[name] = column
+        return copies
+
+    def _possible(self, plan, name):
+        """Values that a record may have: categories, or numbers from all over the limits."""
+        if name not in plan.limits:
+            return np.asarray(categories(plan, name))
+        low, high = plan.limits[name]
+        published = plan.published[name].to_numpy(np.float64)
+        sizes = np.abs(published[published != 0])
+        least = min([*sizes, 1.0])
+        values = [np.linspace(low, high, _EVENLY), _CODES]
+        for end in (low, high):
+            if abs(end) > least:
+                far = np.geomspace(least, abs(end), _EVENLY)
+                values.append(np.copysign(far, end))
+        values = np.concatenate(values)
+        if name in whole_columns(plan):
+            values = np.rint(values)
+            low, high = np.ceil(low), np.floor(high)
+        values = np.unique(values)
+        return values[(values >= low) & (values <= high)]
 
     def model(self, table, plan, *, secure_noise=False):
         """The :class:`ppm.Candidates` of a table."""

@@ -11,6 +11,7 @@ import pandas as pd
 from ppm.checks import Brief, check_count, listed, shown
 from ppm.release.measure import release_errors, top_tenth
 from ppm.release.mechanisms import (
+    GOLDEN,
     Mechanism,
     Published,
     Records,
@@ -23,8 +24,6 @@ from ppm.release.mechanisms import (
 from ppm.release.posterior import Posterior
 from ppm.seeds import generator, streams
 
-# fractions of its multiples are spread evenly between 0 and 1
-_GOLDEN = 5**0.5 / 2 - 0.5
 #: What a release may be for, and what is then to be small, in per cent.
 GOALS = {
     "levels": "average error of groups' means, as it is or after a drift",
@@ -151,8 +150,8 @@ class Rehearsal(Brief):
         noted["errors"] = {row[0]: table[goal][row].round(4) for row in shown_rows}
         plan = self.tried.get(best)
         if plan is None:
-            plan = replace(self.plan, mechanism=Published(), epsilon=0)
-        return _quietly(plan, rehearsed=noted)
+            plan = quietly(self.plan, mechanism=Published(), epsilon=0)
+        return quietly(plan, rehearsed=noted)
 
     def _notes(self, best, goal, table, rows):
         """Sentences on a plan, those that matter most first."""
@@ -283,17 +282,20 @@ def rehearse(
             raise ValueError("public must have a row or more")
         columns_of("public", (*plan.groups, *plan.public), public)
         plan.check_groups("public", public)
-    once = replace(plan, releases=1, rehearsed=None)
+    once = quietly(plan, releases=1, rehearsed=None)
     epsilons = [float(one) for one in epsilons or [plan.epsilon]]
     tried = {}
     for mechanism in (plan.mechanism, *alternatives):
         # a mechanism warns once of what the plan makes of its settings
-        first = replace(once, mechanism=mechanism, epsilon=epsilons[0])
+        with warnings.catch_warnings():
+            # which the plan has told when it was made
+            warnings.filterwarnings("ignore", "limits of ")
+            first = replace(once, mechanism=mechanism, epsilon=epsilons[0])
         for epsilon in epsilons:
-            tried[str(mechanism), epsilon] = _quietly(first, epsilon=epsilon)
+            tried[str(mechanism), epsilon] = quietly(first, epsilon=epsilon)
     within = [*dict.fromkeys((*plan.groups, *levels))]
-    first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
-    last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
+    first = {PUBLISHED: quietly(once, mechanism=Published(), epsilon=0)}
+    last = {RECORDS: quietly(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
     # one number, so that all rows have the same random numbers
     entropy = int(generator(random_seed).integers(2**63))
@@ -328,7 +330,7 @@ def rehearse(
                 ]
                 bar.update()
     tried = {
-        row: _quietly(variant, releases=plan.releases) for row, variant in tried.items()
+        row: quietly(variant, releases=plan.releases) for row, variant in tried.items()
     }
     shapes = [name for name, change in changes.items() if isinstance(change, tuple)]
     settings = {"repeats": repeats, "records": len(table), "levels": levels}
@@ -342,7 +344,7 @@ def rehearse(
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
 
 
-def _quietly(plan, **changes):
+def quietly(plan, **changes):
     """The plan with changes, without what it has warned of already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -356,6 +358,7 @@ def _on_sample(plan, published, releases):
     """
     one = copy.copy(plan)
     object.__setattr__(one, "published", published)
+    object.__setattr__(one, "_kept", {})
     if isinstance(plan.mechanism, Posterior):
         # each of several draws has a part of ε; noisy numbers have all of it
         object.__setattr__(one, "epsilon", plan.epsilon / releases)
@@ -480,7 +483,7 @@ def default_changes(plan):
         if not whole:
             return changed
         # rows are in random order
-        spread = table.index * _GOLDEN % 1
+        spread = table.index * GOLDEN % 1
         return np.floor(changed + spread).where(changed != table[column], table[column])
 
     def times(factor):

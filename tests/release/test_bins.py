@@ -326,9 +326,15 @@ def test_a_bin_holds_published_values_of_its_group_or_is_spread_evenly():
 def test_values_stay_in_their_bins_and_no_special_value_takes_others():
     found = release(Bins(5, special=[0, 20]), epsilon=0.2, releases=4)
     assert found.synthetic.min() >= 0 and found.synthetic.max() <= 1e4
-    ends = found.public["edges"]["0"]
+    ends = Bins(5, special=[0, 20]).edges(planned(Bins(5, special=[0, 20])))["0"]
     # 20 and what is just above it, in another bin
     assert np.any(ends == 20.0) and np.any(ends == np.nextafter(20.0, 21.0))
+    # which is told without its last digit
+    told = found.public["edges"]["0"]
+    assert np.sum(told == 0.0) == np.sum(told == 20.0) == 2 and told.size == ends.size
+    assert (
+        "(0, 20) that stands twice among the edges has a bin" in found.public["special"]
+    )
     near = found.synthetic[np.abs(found.synthetic - 20) < 1e-9]
     assert {*near} <= {20.0}
 
