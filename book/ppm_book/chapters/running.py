@@ -7,13 +7,12 @@ import os
 import shutil
 import tempfile
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import joblib
-
-import ppm
 
 # the checkout that holds this package, or that the command is called in
 ROOT = Path(__file__).resolve().parents[3]
@@ -143,7 +142,8 @@ def forget_fits(folder):
 @functools.cache
 def _packages():
     """Hash of the library and of the book's package."""
-    return digest(Path(ppm.__file__).parent, Path(__file__).parents[1])
+    # found, not imported, because that takes a second
+    return digest(Path(find_spec("ppm").origin).parent, Path(__file__).parents[1])
 
 
 @functools.cache
