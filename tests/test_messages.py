@@ -17,7 +17,7 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
-from public_names import book_names, public_names
+from public_names import book_names, kinds_of, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
@@ -470,6 +470,76 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
     if text == TEXT and column not in ("PSU", "OTHER", "LAST"):
         # the row and the column are all that it takes to find it
         assert "fmli171x.csv, row 4: column " + column in said
+
+
+# ---- mechanisms of a plan ------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"group": GROUPS, "count": COUNTS, "owner": list("ynynyn")})
+
+
+def counted(records):
+    return ppm.GammaPoisson(records["count"], shape=2.0, rate=0.5)
+
+
+def means(published):
+    return {"mu": published["count"].mean() * np.linspace(0.5, 2.0, 9)}
+
+
+# each with what it releases
+MECHANISMS = {
+    "Bins": (ppm.release.Bins(2), ["count"]),
+    "Margins": (ppm.release.Margins(["count", "owner"], bins=2), ["count", "owner"]),
+    "Means": (ppm.release.Means(), ["count"]),
+    "Posterior": (ppm.release.Posterior(counted, means), ["count"]),
+    "Published": (ppm.release.Published(), ["count", "owner"]),
+}
+CELLS = {
+    "text": TEXT,
+    "digits": str(NUMBER),
+    "a large fraction": NUMBER,
+    "a huge number": 987654 * 10**30,
+    "complex": complex(NUMBER, 1),
+    "a list": [NUMBER],
+    "what tells its value": Telling(),
+    "None": None,
+    "pandas' NA": pd.NA,
+    "infinity": np.inf,
+    "a date": pd.Timestamp(987654),
+}
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.release.Mechanism))
+def test_a_release_by_every_mechanism_repeats_no_record_by_name(name, tmp_path):
+    assert name in MECHANISMS, f"{name} needs a line in MECHANISMS"
+    mechanism, confidential = MECHANISMS[name]
+    settings = {
+        "confidential": confidential,
+        "groups": "group",
+        "limits": {"count": (0, 30)},
+        "mechanism": mechanism,
+        "epsilon": 0 if name == "Published" else 0.5,
+    }
+    plan = ppm.release.ReleasePlan(TABLE, **settings)
+    plan.save(tmp_path / "plan.json")
+    for kind, cell in CELLS.items():
+        for column in confidential:
+            table = TABLE.assign(count=COUNTS[::-1] + 1, owner=list("nnyyny"))
+            table[column] = table[column].astype(object)
+            table.at[2, column] = cell
+            given = {
+                "confidential": ppm.release.Confidential(table),
+                "account": tmp_path / f"{kind}, {column}.jsonl",
+                "secure_noise": False,
+                "random_seed": 1,
+                "again": True,
+            }
+            said = outcome(plan.release, given)
+            assert not any(mark in said for mark in MARKS), said
+            # a number beyond the limits counts as the limit
+            refused = kind not in ("a large fraction", "a huge number")
+            assert ("ValueError: confidential" in said) == (
+                refused or column == "owner"
+            )
 
 
 # name -> what is observed and its prior, in a model

@@ -11,6 +11,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from laws.table import ALL, COLUMNS, MODELS, RECORDS, Cell, terms_of
+from public_names import kinds_of
 from scipy import stats
 
 import ppm
@@ -413,6 +414,16 @@ def what_does_not_fit_is_refused_in_one_line(cell):
 
 
 # ---- the table ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.Model))
+def test_every_public_model_is_a_row_by_its_name(name):
+    assert name in MODELS, f"{name} needs a row in MODELS of tests/laws/table.py"
+    column = next(
+        column for column in COLUMNS if COLUMNS[column].taken_by(MODELS[name])
+    )
+    assert type(Cell(name, column).model).__name__ == name
+
 
 CELLS = [
     (row, column, name)
