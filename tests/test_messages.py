@@ -510,7 +510,8 @@ CELLS = {
 
 @pytest.mark.parametrize("name", kinds_of(ppm.release.Mechanism))
 def test_a_release_by_every_mechanism_repeats_no_record_by_name(name, tmp_path):
-    assert name in MECHANISMS, f"{name} needs a line in MECHANISMS"
+    there = name in MECHANISMS
+    assert there, f"{name} needs a line in MECHANISMS"
     mechanism, confidential = MECHANISMS[name]
     settings = {
         "confidential": confidential,
