@@ -29,7 +29,8 @@ help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
-	@"$(RUN)" -m ppm_book.tools.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
+	@"$(RUN)" -m ppm_book.tools.made_from "$(PROFILE)" "$(CE_DATA)" "$(SOLUTIONS)" || \
+	    "$(RUN)" -m ppm_book.tools.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
 	    $(if $(SOLUTIONS),--no-solutions)
 
 # a slip in a file's name, or a `no` that is none, is told before anything long begins

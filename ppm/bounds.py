@@ -195,7 +195,8 @@ def extremes(blocks, draws, terms):
 
 def shaped_log_p(model, theta):
     """Log p (draws, records) of a model, which may be of the user's own making; NaN is let through."""
-    log_p = np.asarray(model.log_p(theta), dtype=np.float64)
+    log_p = as_array(f"log_p of {type(model).__name__}", model.log_p(theta))
+    log_p = np.asarray(log_p, dtype=np.float64)
     shape = size_of(theta), model.records
     if log_p.shape != shape:
         raise ValueError(

@@ -112,7 +112,7 @@ class Candidates(Model):
             of = "" if groups is None else f" of {label!r}"
             first = {name: values[:1] for name, values in one_set.items()}
             try:
-                checked = np.asarray(model.log_p(first), dtype=float)
+                checked = as_array("log_p", model.log_p(first))
                 if checked.shape != (1, self.records):
                     raise ValueError(f"log p has the shape {checked.shape}")
             except (IndexError, KeyError, TypeError, ValueError) as error:

@@ -47,27 +47,28 @@ def _numbers(values):
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
-            if odd := _first_odd(array):
+            if odd := _first_odd(array, getattr(values, "columns", None)):
                 return None, odd
             array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
+    # whatever an object of another package raises: its words may hold its value
+    except Exception:
         return None, ""
     if array.dtype.kind in "biuf":
         return array, ""
     return None, " with text" if array.dtype.kind in "US" else ""
 
 
-def _first_odd(objects):
+def _first_odd(objects, columns):
     """Kind and place of the first object that is no number, in words, or nothing."""
     for place, value in np.ndenumerate(objects):
         kind = type(value).__name__
         try:
             # NumPy reads text as a number, and None as NaN
             float(None if isinstance(value, (str, bytes)) else value)
-        except (TypeError, ValueError):
+        except Exception:
             known = {"NoneType": "None", "str": "text", "bytes": "text"}
             return f" with {known.get(kind, kind)}" + (
-                f" at {_told(place)}" if place else ""
+                f" at {_told(place, columns=columns)}" if place else ""
             )
     return ""
 
@@ -111,7 +112,7 @@ def _told(place, axes=(), columns=None):
     place = [*map(int, place)]
     if columns is not None:
         # text, so that a name cannot break the line
-        place[-1] = repr(columns[place[-1]])[:100]
+        place[-1] = listed([columns[place[-1]]])
     axes = axes or (["position"] if len(place) < 2 else ["row", "column"])
     return ", ".join(
         [f"{axis} {number}" for axis, number in zip(axes, place, strict=False)]
@@ -168,12 +169,41 @@ def check_flag(name, value):
     return bool(value)
 
 
+def as_weights(name, weights):
+    """Return weights of records as a float64 array: their order is what pairs them with records."""
+    if hasattr(weights, "iloc") and not weights.index.equals(_numbered(weights)):
+        raise ValueError(
+            f"{name} must be in the order of the records: a pandas object needs the index 0, 1, "
+            f"2, …; {name}.to_numpy() takes the values as they stand"
+        )
+    return as_numbers(name, weights)
+
+
+def _numbered(values):
+    import pandas as pd
+
+    return pd.RangeIndex(len(values))
+
+
+def check_one_order(**given):
+    """Refuse pandas objects of the same records whose indexes differ: none is put in order."""
+    indexed = {name: v.index for name, v in given.items() if hasattr(v, "iloc")}
+    for name, index in indexed.items():
+        first, its = next(iter(indexed.items()))
+        # of other lengths other checks tell
+        if len(index) == len(its) and not index.equals(its):
+            raise ValueError(
+                f"{name} must have the index of {first}, whose records it is of; "
+                f"{name}.to_numpy() takes it as it stands"
+            )
+
+
 def check_weights(weights, records, *, at_most_1=""):
     """Return ``weights`` as floats, one per record, or ones in the place of None.
 
     ``at_most_1`` says why none may be above 1.
     """
-    weights = np.ones(records) if weights is None else as_numbers("weights", weights)
+    weights = np.ones(records) if weights is None else as_weights("weights", weights)
     if weights.shape != (records,):
         raise ValueError(
             f"weights has shape {weights.shape}, but must have one weight for each of "

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from ppm.checks import as_list, as_releases, check_flag, check_number, pattern_codes
+from ppm.checks import (
+    as_list,
+    as_releases,
+    check_flag,
+    check_number,
+    check_one_order,
+    pattern_codes,
+)
 
 __all__ = ["identification_risks", "match_risk"]
 
@@ -38,6 +45,7 @@ def identification_risks(values, *, radius, relative=True, groups=None):
     >>> ppm.risk.identification_risks([100.0, 105.0, 110.0, 300.0], radius=0.2)
     array([0.33333333, 0.33333333, 0.33333333, 1.        ])
     """
+    check_one_order(values=values, groups=groups)
     values, low, high = _intervals(values, radius, relative)
     codes = pattern_codes(groups, values.size)
     inside = count_within(low, high, values, codes) - 1
@@ -82,6 +90,7 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     """
     import pandas as pd
 
+    check_one_order(values=values, groups=groups)
     values, low, high = _intervals(values, radius, relative)
     synthetic = as_releases("synthetic", synthetic, values.size)
     codes = pattern_codes(groups, values.size)

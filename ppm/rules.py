@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppm.candidates import Candidates, is_grouped, is_named
-from ppm.checks import as_amounts, as_numbers, check_count, check_number, check_weights
+from ppm.checks import (
+    as_amounts,
+    as_numbers,
+    as_weights,
+    check_count,
+    check_number,
+    check_weights,
+)
 from ppm.risk import identification_risks
 from ppm.terms import Limits, Terms, weighted
 
@@ -616,7 +623,7 @@ def _nested(value):
 
 
 def _tuple_of_weights(name, weights):
-    weights = as_numbers(name, weights)
+    weights = as_weights(name, weights)
     if weights.ndim != 1:
         raise ValueError(f"{name} must have shape (records,); got {weights.shape}")
     return tuple(check_weights(weights, weights.size).tolist())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm.checks import Brief, as_numbers, check_number, check_weights
+from ppm.checks import Brief, as_numbers, as_weights, check_number, check_weights
 
 __all__ = ["Limits", "Terms"]
 
@@ -109,7 +109,7 @@ class Terms(Brief):
     _public = ("records", "limits")
 
     def __post_init__(self):
-        weights = as_numbers("weights", self.weights)
+        weights = as_weights("weights", self.weights)
         weights = check_weights(weights, weights.size)
         levels = np.zeros(weights.size) if self.levels is None else self.levels
         levels = as_numbers("levels", levels)

@@ -34,6 +34,15 @@ def public_names():
     return {name: value for name, value in names.items() if shortest[id(value)] == name}
 
 
+def kinds_of(base):
+    """Name to class of every public kind of model, rule or mechanism."""
+    return {
+        value.__name__: value
+        for value in public_names().values()
+        if inspect.isclass(value) and issubclass(value, base) and value is not base
+    }
+
+
 def book_names():
     """The same for the audits, the survey and the figures of the book."""
     return {

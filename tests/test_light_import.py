@@ -37,6 +37,12 @@ for name in "FiniteMixture", "PyMCModel":
 print(ppm_book.main())
 """
 )
+# what `make book` asks before anything else
+UP_TO_DATE = """
+import sys
+from ppm_book.tools import made_from
+print({"ppm", "nbformat", "jsonschema", "nbconvert"} & {*sys.modules})
+"""
 TOLD = """True
 FiniteMixture numba
 PyMCModel pymc
@@ -51,6 +57,7 @@ the command ppm needs papermill: pip install '.[book]' in the folder of ppm's so
         ("import matplotlib\n" + LIGHT, "True\n"),
         (CORE, "True 10\n2.0 strict\n"),
         (LACKING, TOLD),
+        (UP_TO_DATE, "set()\n"),
     ],
 )
 def test_the_import_alone_is_light_and_a_core_install_runs_the_mechanism(code, told):

@@ -17,7 +17,7 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
-from public_names import book_names, public_names
+from public_names import book_names, kinds_of, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
@@ -296,9 +296,10 @@ def test_what_is_out_of_range_is_refused_by_the_arguments_name(place):
 # ---- the same numbers in another storage ---------------------------------------------------------
 
 
-def _pandas(values):
+def _pandas(values, numbered=False):
     index = np.random.default_rng(values.size).permutation(len(values))
-    return (pd.Series if values.ndim == 1 else pd.DataFrame)(values, index=index)
+    made = (pd.Series if values.ndim == 1 else pd.DataFrame)(values, index=index)
+    return made.reset_index(drop=True) if numbered else made
 
 
 SAME = {
@@ -310,8 +311,10 @@ SAME = {
     "pandas, another index": _pandas,
     "a mask that hides nothing": lambda values: np.ma.array(values, mask=False),
     "objects": lambda values: values.astype(object),
-    "pandas, nullable": lambda values: _pandas(values).astype("Float64"),
+    "pandas, nullable": lambda values: _pandas(values, True).astype("Float64"),
 }
+# made without the records' table, so that their order alone says whose they are
+WEIGHTS_BY_PLACE = ("weights", "weight")
 
 
 def shown(result):
@@ -357,8 +360,74 @@ def test_another_storage_of_the_same_numbers_changes_nothing_and_is_not_written_
     right = shown(function(**given))
     for kind, store in SAME.items():
         stored = store(values)
+        if argument in WEIGHTS_BY_PLACE and kind == "pandas, another index":
+            line = refusal(name, argument, stored)
+            assert is_clear(line, argument) and "in the order of the records" in line
+            continue
         assert shown(function(**given | {argument: stored})) == right, kind
         assert np.array_equal(np.asarray(stored), values), kind
+
+
+# two arguments of the same records, of these functions
+PAIRS = [
+    ("Normal", "values", "predictors"),
+    ("FiniteMixture", "response", "predictors"),
+    ("FiniteMixture", "response", "values"),
+    ("FiniteMixture", "response", "known"),
+    ("risk.identification_risks", "values", "groups"),
+    ("risk.match_risk", "values", "groups"),
+    ("release.measure.release_errors", "confidential", "groups"),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), PAIRS)
+def test_two_tables_of_the_same_records_need_one_index(name, first, second):
+    given = dict(ARGUMENTS[name])
+    if given[second] is None:
+        given[second] = VALUES
+    given[first], given[second] = (
+        pd.Series(given[first]),
+        pd.DataFrame(given[second]) if second != "values" else pd.Series(given[second]),
+    )
+    right = shown(FUNCTIONS[name](**given))
+    for index in ([1, 0, 2, 3, 4, 5], list("abcdef")):
+        wrong = given | {second: given[second].set_axis(index)}
+        line = outcome(FUNCTIONS[name], wrong).strip().rpartition("\n")[2]
+        assert is_clear(line, second) and f"the index of {first}" in line
+        both = wrong | {first: given[first].set_axis(index)}
+        assert shown(FUNCTIONS[name](**both)) == right
+
+
+class Telling:
+    """A number of another package, whose errors hold its value."""
+
+    def __float__(self):
+        raise RuntimeError(TEXT)
+
+
+def test_whatever_a_number_raises_is_not_repeated_and_the_columns_name_is_told():
+    table = pd.DataFrame({"age": VALUES, 2023: VALUES}).astype(object)
+    for odd, kind in ((Telling(), "Telling"), (pd.NA, "NAType"), (TEXT, "text")):
+        table.iloc[3, 1] = odd
+        with pytest.raises(ValueError) as told:
+            ppm.checks.as_numbers("values", table)
+        text = "".join(traceback.format_exception(told.value))
+        assert text.endswith(f"got DataFrame with {kind} at row 3, column 2023\n")
+        assert TEXT not in text
+
+
+def test_what_a_model_of_ones_own_returns_is_not_repeated():
+    class Mine(ppm.GammaPoisson):
+        def log_p(self, theta):
+            return np.full((len(theta["mu"]), self.records), TEXT, dtype=object)
+
+    mine = Mine(COUNTS)
+    line = "ValueError: log_p of Mine must be an array of numbers; got ndarray of type object"
+    said = outcome(ppm.fit, {"model": mine, "rule": ppm.Unweighted(), "draws": 3})
+    assert line in said and TEXT not in said
+    assert TEXT not in outcome(
+        ppm.Candidates, {"model": mine, "candidates": {"mu": VALUES}}
+    )
 
 
 # ---- seeds ---------------------------------------------------------------------------------------
@@ -401,6 +470,77 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
     if text == TEXT and column not in ("PSU", "OTHER", "LAST"):
         # the row and the column are all that it takes to find it
         assert "fmli171x.csv, row 4: column " + column in said
+
+
+# ---- mechanisms of a plan ------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"group": GROUPS, "count": COUNTS, "owner": list("ynynyn")})
+
+
+def counted(records):
+    return ppm.GammaPoisson(records["count"], shape=2.0, rate=0.5)
+
+
+def means(published):
+    return {"mu": published["count"].mean() * np.linspace(0.5, 2.0, 9)}
+
+
+# each with what it releases
+MECHANISMS = {
+    "Bins": (ppm.release.Bins(2), ["count"]),
+    "Margins": (ppm.release.Margins(["count", "owner"], bins=2), ["count", "owner"]),
+    "Means": (ppm.release.Means(), ["count"]),
+    "Posterior": (ppm.release.Posterior(counted, means), ["count"]),
+    "Published": (ppm.release.Published(), ["count", "owner"]),
+}
+CELLS = {
+    "text": TEXT,
+    "digits": str(NUMBER),
+    "a large fraction": NUMBER,
+    "a huge number": 987654 * 10**30,
+    "complex": complex(NUMBER, 1),
+    "a list": [NUMBER],
+    "what tells its value": Telling(),
+    "None": None,
+    "pandas' NA": pd.NA,
+    "infinity": np.inf,
+    "a date": pd.Timestamp(987654),
+}
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.release.Mechanism))
+def test_a_release_by_every_mechanism_repeats_no_record_by_name(name, tmp_path):
+    there = name in MECHANISMS
+    assert there, f"{name} needs a line in MECHANISMS"
+    mechanism, confidential = MECHANISMS[name]
+    settings = {
+        "confidential": confidential,
+        "groups": "group",
+        "limits": {"count": (0, 30)},
+        "mechanism": mechanism,
+        "epsilon": 0 if name == "Published" else 0.5,
+    }
+    plan = ppm.release.ReleasePlan(TABLE, **settings)
+    plan.save(tmp_path / "plan.json")
+    for kind, cell in CELLS.items():
+        for column in confidential:
+            table = TABLE.assign(count=COUNTS[::-1] + 1, owner=list("nnyyny"))
+            table[column] = table[column].astype(object)
+            table.at[2, column] = cell
+            given = {
+                "confidential": ppm.release.Confidential(table),
+                "account": tmp_path / f"{kind}, {column}.jsonl",
+                "secure_noise": False,
+                "random_seed": 1,
+                "again": True,
+            }
+            said = outcome(plan.release, given)
+            assert not any(mark in said for mark in MARKS), said
+            # a number beyond the limits counts as the limit
+            refused = kind not in ("a large fraction", "a huge number")
+            assert ("ValueError: confidential" in said) == (
+                refused or column == "owner"
+            )
 
 
 # name -> what is observed and its prior, in a model

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from public_names import kinds_of
 
 import ppm
 from ppm.rules import next_weight
@@ -26,6 +27,7 @@ class ByPercentile(ppm.Rule):
 
 
 EQUAL = [
+    (ppm.Unweighted(), ppm.Unweighted()),
     (ppm.ByRisk(1), ppm.ByRisk(1.0, -0.0)),
     (ppm.ByRisk(truncate_at=3), ppm.ByRisk(truncate_at=3.0)),
     (ppm.OneWeight(like=ppm.ByRisk(0.7)), ppm.OneWeight(ppm.ByRisk(scale=0.7))),
@@ -44,6 +46,12 @@ EQUAL = [
     ),
     (ByPercentile(90), ByPercentile(90)),
 ]
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.Rule))
+def test_every_public_rule_is_compared_by_its_name(name):
+    compared = {type(rule).__name__ for rule, _ in EQUAL}
+    assert name in compared, f"{name} needs a pair in EQUAL"
 
 
 @pytest.mark.parametrize(("rule", "same"), EQUAL, ids=lambda rule: type(rule).__name__)

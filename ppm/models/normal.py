@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from ppm.checks import as_numbers, check_finite, check_number
+from ppm.checks import as_numbers, check_finite, check_number, check_one_order
 from ppm.model import Model
 
 __all__ = ["Normal"]
@@ -48,6 +48,7 @@ class Normal(Model):
     def __init__(
         self, values, predictors=None, *, spread=100.0, shape=0.001, scale=0.001
     ):
+        check_one_order(values=values, predictors=predictors)
         self.values = _finite("values", values, 1)
         self.records = self.values.size
         if predictors is None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ppm.checks import listed
+from ppm.checks import as_array, listed
 from ppm.model import Model
 from ppm.seeds import generator
 from ppm.terms import Terms
@@ -241,7 +241,7 @@ class _Seen:
     @functools.cached_property
     def terms(self):
         """Log-likelihoods (points, records)."""
-        return np.asarray(self.model.log_p(self.points), dtype=float)
+        return np.asarray(as_array("log_p", self.model.log_p(self.points)), float)
 
     @functools.cached_property
     def release(self):

@@ -132,6 +132,7 @@ class PyMCModel(Model):
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.target_accept = check_share("target_accept", target_accept)
+        _check_dims(model)
         self._plain, self._weighted = _copies(model)
         responses = _responses(self._plain)
         _check_potentials(self._plain, responses[0].records)
@@ -446,6 +447,23 @@ class _Response(NamedTuple):
     records: int
 
 
+def _check_dims(model):
+    """Refuse what xarray would refuse after the fits: PyMC does not compare arrays with labels."""
+    for variable in (*model.free_RVs, *model.observed_RVs):
+        names = model.named_vars_to_dims.get(variable.name) or ()
+        sizes = variable.type.shape
+        if variable in model.observed_RVs:
+            shape = model.rvs_to_values[variable].shape
+            sizes = shape.eval(mode="FAST_COMPILE").tolist()
+        for name, size in zip(names, sizes, strict=False):
+            length = name and int(model.dim_lengths[name].eval(mode="FAST_COMPILE"))
+            if None not in (name, size) and size != length:
+                raise ValueError(
+                    f"dims of {variable.name}: {name!r} has {length} places, and the array {size} "
+                    "along it; they must agree"
+                )
+
+
 def _copies(model):
     """Two copies of a model with fixed data: on the scale of its parameters, and on NUTS's."""
     for variable, value in model.rvs_to_initial_values.items():
@@ -561,11 +579,23 @@ def _names(model, parameters, responses):
         dims[name] = [dim or f"{name}_{axis}" for axis, dim in enumerate(axes, start=1)]
     # labels of records may identify them
     of_records = {dims[name][0] for name in responses}
+    used = {dim for names in dims.values() for dim in names} - of_records
     coords = {
         dim: list(labels)
         for dim, labels in model.coords.items()
-        if labels is not None and dim not in of_records
+        if labels is not None and dim in used
     }
+    for dim, labels in coords.items():
+        if any(isinstance(label, (tuple, list, np.ndarray)) for label in labels):
+            raise ValueError(
+                f"coords of {dim!r} must have one text or number for each place, and no tuples or "
+                "MultiIndex: join their parts, as in 'north, 3'"
+            )
+    if taken := {"release", "record"} & {dim for n in responses for dim in dims[n][1:]}:
+        raise ValueError(
+            f"dims of the responses must not be called {listed([*taken])}: a release has "
+            "dimensions of these names"
+        )
     return dims | {name: dims[name][1:] for name in responses}, coords
 
 

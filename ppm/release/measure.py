@@ -11,6 +11,7 @@ from ppm.checks import (
     as_releases,
     check_count,
     check_finite,
+    check_one_order,
     shown,
 )
 from ppm.seeds import generator
@@ -170,6 +171,7 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     """
     import pandas as pd
 
+    check_one_order(confidential=confidential, groups=groups)
     confidential = as_list("confidential", confidential)
     releases = as_releases("releases", releases, confidential.size)
     smallest = check_count("smallest", smallest)

@@ -3,6 +3,8 @@
 import itertools
 import json
 import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from types import SimpleNamespace
 
 import nbformat
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 from survey_files import csv_text, unit
 
+import ppm
 from ppm_book.chapters import household, page, running, survey
 from ppm_book.chapters.ledger_values import measured
 
@@ -277,6 +280,43 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
     # what other versions left is removed when a book stands
     running.forget_fits(run / "fits")
     assert len([*(run / "fits").rglob("*.joblib")]) == 4
+
+
+RULE = """import dataclasses, numpy as np, ppm
+@dataclasses.dataclass(frozen=True)
+class Mine(ppm.Rule):
+    def terms(self, model, fit):
+        return ppm.Terms(np.full(model.records, {}))
+"""
+
+
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: ppm.OneWeight(like=one)])
+def test_a_rule_of_ones_own_counts_by_what_it_does(run, tmp_path, monkeypatch, wrap):
+    """Its name and its settings may be those of an earlier one."""
+
+    def rule(weight):
+        (file := tmp_path / f"{weight}" / "mine.py").parent.mkdir(exist_ok=True)
+        file.write_text(RULE.format(weight))
+        spec = spec_from_file_location("mine", file)
+        module = module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "mine", module)
+        spec.loader.exec_module(module)
+        return wrap(module.Mine())
+
+    def called(rule, given=()):
+        calls = []
+
+        @running.kept(*given)
+        def fitted(*arguments):
+            calls.append(arguments)
+
+        fitted(rule)
+        return len(calls)
+
+    assert [called(rule(weight)) for weight in (1.0, 1.0, 0.5)] == [1, 0, 1]
+    # in what is given besides the arguments, too
+    found = [called("an argument", [[rule(weight)]]) for weight in (1.0, 1.0, 0.5)]
+    assert found == [1, 0, 1]
 
 
 def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(

@@ -103,8 +103,12 @@ def test_columns_of_data_frames_belong_together_by_their_names():
     [
         (MADE.rename(columns={"age": "years"}), "the columns of confidential, by name"),
         (MADE.to_numpy(dtype=float)[:, :2], "got 2 columns, not 3"),
-        (MADE.mask(MADE["age"] == 9), "finite numbers.*no NaN among them"),
-        (MADE.assign(age="x"), "finite numbers.*got DataFrame"),
+        (MADE.mask(MADE["age"] == 9), "finite numbers, not NaN .*, column 'income'"),
+        (MADE.assign(age="x"), "array of numbers; got .* text at row 0, column 'age'"),
+        (
+            MADE.assign(age=pd.array([1, pd.NA] * 30, "Int64")),
+            "array of numbers; got .* NAType at row 1, column 'age'",
+        ),
         (MADE[:1], "in two rows or more"),
     ],
 )

@@ -27,6 +27,7 @@ from ppm_book.tools import (
     classroom,
     compare,
     exercises,
+    made_from,
     pages,
     parameters,
     studio,
@@ -658,6 +659,53 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
         built("book/intro.md", "# Another\n") == []
         and "is ready" in capsys.readouterr().out
     )
+
+
+def test_a_book_is_up_to_date_only_while_all_that_it_was_made_of_is_as_it_was(
+    root, executed, capsys
+):
+    def asked(profile="", data="", solutions=""):
+        """What `make book` asks first."""
+        return made_from.main(profile, data, solutions), capsys.readouterr().out
+
+    notebook(root, "prose", TABLE, seed=2)  # no number: nothing is executed
+    assert asked() == (1, "")
+    studio.build()
+    capsys.readouterr()
+    stands = 0, f"The book is up to date: {root}/_build/html/index.html\n"
+    assert asked() == asked("paper") == stands
+    assert asked("quick") == asked(solutions="no") == (1, "")
+    (data := root.parent / "survey.csv").write_text("1")
+    assert asked(data=str(data)) == asked(data="absent.csv") == (1, "")
+    for file in (
+        "_config.yml",
+        "_toc.yml",
+        "book/intro.md",
+        "book/ppm_book/chapters/claims/counts.py",
+        "notebooks/prose.ipynb",
+        "notebooks/profiles/paper.yml",
+        "ppm/weights.py",
+        "_build/results/paper/counts/values.json",
+    ):
+        (path := root / file).parent.mkdir(parents=True, exist_ok=True)
+        before = path.read_text("utf-8") if path.is_file() else None
+        path.write_text(f"{before or ''}\n", "utf-8")
+        assert asked() == (1, ""), file
+        path.unlink() if before is None else path.write_text(before, "utf-8")
+        assert asked() == stands
+    # what changes while a book is made is not in it
+    execute = studio.execute
+
+    def slow(*given):
+        (root / "book" / "intro.md").write_text("# Later\n", "utf-8")
+        return execute(*given)
+
+    (root / "ppm" / "weights.py").write_text("# another", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(studio, "execute", slow)
+        studio.build()
+    capsys.readouterr()
+    assert asked() == (1, "")
 
 
 @pytest.mark.parametrize(

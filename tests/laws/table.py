@@ -20,6 +20,8 @@ RNG = np.random.default_rng(7)
 COUNTS = np.r_[RNG.poisson(5, 23), 18]
 NUMBERS = np.r_[RNG.normal(1.0, 1.0, 23), 4.0]
 X = np.linspace(-1.0, 1.0, RECORDS)
+# level and slope depend on each other
+OFF_CENTER = np.column_stack([np.ones(RECORDS), X + 0.5])
 LABELS = np.array(list("aab" * 8))
 WEIGHTS = RNG.uniform(0.1, 1.0, RECORDS).round(2)
 WEIGHTS[[3, 8]] = 0.0, 1.0
@@ -121,7 +123,7 @@ def mean(values, rows, theta):
 
 
 def regression(values, rows, theta):
-    means = theta["beta"] @ np.column_stack([np.ones(len(rows)), X[rows]]).T
+    means = theta["beta"] @ OFF_CENTER[rows].T
     return stats.norm.logpdf(values, means, theta["sigma"][..., None])
 
 
@@ -141,8 +143,7 @@ def gamma_poisson(values, rows):
 
 
 def normal(values, rows):
-    predictors = np.column_stack([np.ones(len(rows)), X[rows]])
-    return ppm.Normal(values, predictors, spread=2.0, shape=2.0, scale=1.5)
+    return ppm.Normal(values, OFF_CENTER[rows], spread=2.0, shape=2.0, scale=1.5)
 
 
 def in_pymc(values, rows):
@@ -212,8 +213,8 @@ def mean_and_scale():
 def lines_and_scale():
     """Places of a regression, and the log of its conjugate prior's mass."""
     axes = (
-        np.linspace(-0.6, 3.2, 33),
-        np.linspace(-2.2, 2.8, 33),
+        np.linspace(-1.2, 3.4, 41),
+        np.linspace(-2.2, 2.8, 41),
         np.geomspace(0.5, 3.5, 33),
     )
     level, slope, sigma = map(np.ravel, np.meshgrid(*axes, indexing="ij"))

@@ -71,6 +71,18 @@ def all_or_nothing(right, values, weights, levels=0.0):
     return right(values, weights, levels if np.all(levels) else 0.0)
 
 
+def as_if_alone(name):
+    """Draws in which the first of a parameter's numbers is of another draw than all else."""
+
+    def slip(right, *given):
+        theta = right(*given)
+        numbers = theta[name].reshape(len(theta[name]), -1)
+        numbers[:, 0] = np.roll(numbers[:, 0], 1)
+        return theta
+
+    return instead(ppm.Normal, "draw", slip)
+
+
 def two_thetas(right, one_fit, place, rng):
     database = right(one_fit, place, rng)
     other = right(one_fit, place - 1, rng)
@@ -145,6 +157,14 @@ SLIPS = {
         "a regression without weights": (
             ("Normal", "weights"),
             changed(ppm.Normal, "draw", **ONES),
+        ),
+        "a level without regard to its slope": (
+            ("Normal", "unweighted"),
+            as_if_alone("beta"),
+        ),
+        "coefficients with another draw's scale": (
+            ("Normal", "weights"),
+            as_if_alone("sigma"),
         ),
         "group forgotten": (
             ("groups", "limits"),

@@ -5,12 +5,14 @@ A law is a function of a cell of the table, a model under a rule. Each is broken
 """
 
 import copy
+import itertools
 from dataclasses import replace
 
 import cloudpickle
 import numpy as np
 import pytest
 from laws.table import ALL, COLUMNS, MODELS, RECORDS, Cell, terms_of
+from public_names import kinds_of
 from scipy import stats
 
 import ppm
@@ -113,25 +115,51 @@ def probability(cell, drawn, grid, total):
             for values in (numbers, chances)
         )
         return stats.chisquare(numbers, numbers.sum() * chances).pvalue
-    agreement = []
-    for name, places in grid.items():
-        columns = places.reshape(len(places), -1).T
+    # of every number of θ that is free, its places and its draws
+    numbers = [
+        (places, values)
+        for name, of_all in grid.items()
         for places, values in zip(
-            columns, drawn[name].reshape(len(drawn[name]), -1).T, strict=True
+            of_all.reshape(len(of_all), -1).T,
+            drawn[name].reshape(len(drawn[name]), -1).T,
+            strict=True,
+        )
+        if np.ptp(places) > 0
+    ]
+    agreement = []
+    for places, values in numbers:
+        place, group = np.unique(places, return_inverse=True)
+        below = np.cumsum(np.bincount(group.ravel(), chances))[:-1]
+        middles = (place[1:] + place[:-1]) / 2
+        shares = np.searchsorted(np.sort(values), middles) / values.size
+        distance = np.abs(shares - below).max()
+        agreement.append(stats.kstwobign.sf(distance * alone(cell, values) ** 0.5))
+    # and how two of them go together: of one alone a regression may be right in each
+    for one, other in itertools.combinations(numbers, 2):
+        (a, its), (b, others) = (standardised(*pair, chances) for pair in (one, other))
+        for places, values in (
+            (a * b, its * others),
+            (a**2 * b, its**2 * others),
+            (a * b**2, its * others**2),
         ):
-            place, group = np.unique(places, return_inverse=True)
-            if place.size == 1:
-                continue
-            below = np.cumsum(np.bincount(group.ravel(), chances))[:-1]
-            middles = (place[1:] + place[:-1]) / 2
-            shares = np.searchsorted(np.sort(values), middles) / values.size
-            chains = cell.model.chains
-            draws = (
-                effective_draws(values.reshape(chains, -1)) if chains else values.size
-            )
-            distance = np.abs(shares - below).max()
-            agreement.append(stats.kstwobign.sf(distance * draws**0.5))
+            expected = chances @ places
+            deviation = (chances @ (places - expected) ** 2) ** 0.5
+            distance = abs(values.mean() - expected) * alone(cell, values) ** 0.5
+            agreement.append(2 * stats.norm.sf(distance / deviation))
     return min(agreement)
+
+
+def alone(cell, values):
+    """How many independent draws these are worth."""
+    chains = cell.model.chains
+    return effective_draws(values.reshape(chains, -1)) if chains else values.size
+
+
+def standardised(places, values, chances):
+    """Both, less the mean on the grid and over the standard deviation there."""
+    mean = chances @ places
+    deviation = (chances @ (places - mean) ** 2) ** 0.5
+    return (places - mean) / deviation, (values - mean) / deviation
 
 
 @law()
@@ -413,6 +441,17 @@ def what_does_not_fit_is_refused_in_one_line(cell):
 
 
 # ---- the table ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.Model))
+def test_every_public_model_is_a_row_by_its_name(name):
+    there = name in MODELS
+    assert there, f"{name} needs a row in MODELS of tests/laws/table.py"
+    column = next(
+        column for column in COLUMNS if COLUMNS[column].taken_by(MODELS[name])
+    )
+    assert type(Cell(name, column).model).__name__ == name
+
 
 CELLS = [
     (row, column, name)

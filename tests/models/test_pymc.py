@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.sparse as ps
@@ -604,6 +605,46 @@ REFUSED = [
         r"^PyMC cannot compute the density of y at the initial values \(IndexError\)",
     ),
 ]
+
+
+def of_cells(labels, observed=(), **mu):
+    """A mean for each cell, and what the cells and the columns of a response are called."""
+
+    def write():
+        model = pm.modelcontext(None)
+        model.add_coords({"cell": labels, "more": range(13), "release": ["a", "b"]})
+        means = pm.Normal("mu", dims="cell", **mu)
+        pm.Normal("y", means[THIRD][:, None], observed=PAIRS, dims=observed or None)
+
+    return write
+
+
+TUPLES = [("N", "1"), ("N", "2"), ("S", "1")]
+AGREE = "along it; they must agree$"
+NAMED_WRONG = [
+    (of_cells("abc", ("person", "item")), ""),
+    (of_cells(pd.interval_range(0, 3)), ""),
+    (of_cells("abcd", shape=3), f"^dims of mu: 'cell' has 4 .* the array 3 {AGREE}"),
+    (of_cells("abc", ("more", "item")), f"^dims of y: 'more' has 13 .* 12 {AGREE}"),
+    (of_cells("abc", ("person", "region")), f"^dims of y: 'region' has 3 .* 2 {AGREE}"),
+    (of_cells(TUPLES), "^coords of 'cell' must have one text or number"),
+    (of_cells([*map(list, TUPLES)]), "^coords of 'cell' must have one text or"),
+    (of_cells(pd.MultiIndex.from_tuples(TUPLES)), "^coords of 'cell' must have"),
+    (of_cells("abc", ("person", "release")), "^dims of the responses must not be call"),
+]
+
+
+@pytest.mark.parametrize(("write", "message"), NAMED_WRONG)
+def test_dims_and_coords_that_disagree_are_told_before_a_fit(write, message):
+    if not message:
+        model = ppm.PyMCModel(model_of(write), chains=1, warmup=2)
+        fit = ppm.fit(model, ppm.Unweighted(), draws=2, allow_disagreement=True)
+        assert fit.posterior.sizes["cell"] == 3
+        assert fit.release(2).dims[:2] == ("release", "record")
+        return
+    with pytest.raises(ValueError, match=message) as error:
+        ppm.PyMCModel(model_of(write))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(("write", "message"), REFUSED)

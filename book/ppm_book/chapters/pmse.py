@@ -7,6 +7,8 @@ import pandas as pd
 from scipy import optimize, special, stats
 from threadpoolctl import threadpool_limits
 
+from ppm.checks import as_numbers, check_finite
+
 __all__ = ["propensity_score"]
 
 
@@ -118,18 +120,15 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
 
 def _columns(name, values):
     """Finite numbers (rows, columns), two rows or more."""
-    accepted = f"{name} must hold finite numbers, in two rows or more"
-    try:
-        values = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        # without NumPy's words, which show a value
-        raise ValueError(f"{accepted}; got {type(values).__name__}") from None
+    names = getattr(values, "columns", None)
+    values = as_numbers(name, values)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) < 2 or not values.size:
-        raise ValueError(f"{accepted}; got shape {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{accepted}, and no NaN among them")
-    return values
+        raise ValueError(
+            f"{name} must hold numbers in two rows or more; got shape {values.shape}"
+        )
+    accepted = "finite numbers"
+    return check_finite(name, values, accepted, "row", "column", columns=names)
 
 
 def _rank_powers(confidential, synthetic, powers):

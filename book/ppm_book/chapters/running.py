@@ -3,17 +3,17 @@
 import contextlib
 import functools
 import inspect
+import linecache
 import os
 import shutil
 import tempfile
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import joblib
-
-import ppm
 
 # the checkout that holds this package, or that the command is called in
 ROOT = Path(__file__).resolve().parents[3]
@@ -75,7 +75,8 @@ def kept(*given):
 
     The file is named by a hash of the function's text, of ``given``, of the arguments and of the
     text of `ppm` and of the book's package. Of other functions that it calls only those count that are in
-    ``given``, by their text. Outside a run results stay in memory only.
+    ``given``, by their text, and of a rule of one's own the text of its cell or file. Outside a run
+    results stay in memory only.
 
     Parameters
     ----------
@@ -96,12 +97,14 @@ def kept(*given):
         texts = [
             inspect.getsource(one) if inspect.isfunction(one) else one for one in given
         ]
-        origin = joblib.hash((inspect.getsource(function), _packages(), texts))
+        own = [*_of_own_rules(given)]
+        origin = joblib.hash((inspect.getsource(function), _packages(), texts, own))
         in_memory = {}
 
         @functools.wraps(function)
         def call(*arguments, **options):
-            key = joblib.hash((origin, arguments, options))
+            own = [*_of_own_rules([*arguments, *options.values()])]
+            key = joblib.hash((origin, arguments, options, own))
             if key not in in_memory:
                 in_memory[key] = _from_file(key, function, arguments, options)
             return in_memory[key]
@@ -109,6 +112,18 @@ def kept(*given):
         return call
 
     return decorate
+
+
+def _of_own_rules(values):
+    """The text of the cell or file of each rule of one's own: a hash of a rule has its name alone."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _of_own_rules(value)
+        elif inspect.isfunction(getattr(type(value), "terms", None)):
+            if type(value).__module__.partition(".")[0] not in ("ppm", "ppm_book"):
+                yield linecache.getlines(type(value).terms.__code__.co_filename)
+            # one that it builds on
+            yield from _of_own_rules(vars(value).values())
 
 
 def _from_file(key, function, arguments, options):
@@ -143,7 +158,8 @@ def forget_fits(folder):
 @functools.cache
 def _packages():
     """Hash of the library and of the book's package."""
-    return digest(Path(ppm.__file__).parent, Path(__file__).parents[1])
+    # found, not imported, because that takes a second
+    return digest(Path(find_spec("ppm").origin).parent, Path(__file__).parents[1])
 
 
 @functools.cache

@@ -9,6 +9,7 @@ import numpy as np
 import yaml
 
 from ppm_book.chapters.page import DATA_KINDS, SURE, VALUES_FILE, surely_less
+from ppm_book.tools import parameters
 from ppm_book.tools.parameters import Refused
 from ppm_book.tools.templates import filled
 
@@ -21,10 +22,28 @@ STUDY = "{}_study"
 
 
 def load(root):
-    """Rows of ``book/published.yaml``."""
-    return yaml.safe_load(Path(root, "book", "published.yaml").read_text("utf-8"))[
-        "rows"
-    ]
+    """Rows of ``book/published.yaml``.
+
+    Raises
+    ------
+    Refused
+        If a row has a rule or a chapter that there is not, or builds on such a row.
+    """
+    file = "book/published.yaml"
+    rows = yaml.safe_load(Path(root, file).read_text("utf-8"))["rows"]
+    accepted = {
+        "rule": [*RULES, "setting", "rows", "cited"],
+        "chapter": parameters.chapters(root),
+        "rows": [row["id"] for row in rows],
+    }
+    for row in rows:
+        for key, names in accepted.items():
+            given = row.get("rows", []) if key == "rows" else [row.get(key)]
+            for name in given:
+                if name not in names:
+                    kind = f"{key} in {file}, row {row['id']}:"
+                    raise parameters.unknown(kind, name, names)
+    return rows
 
 
 def _near(row, number):

@@ -54,12 +54,6 @@ class Failed(Exception):
     """A notebook failed, or a page cannot be shown as it is: exit status 1."""
 
 
-def state_of_pages():
-    """Hash of what the pages are made of."""
-    files = "_build/stage", "requirements.lock", "book/ppm_book"
-    return running.digest(*(running.ROOT / file for file in files))
-
-
 def stage(folder, results=None):
     """Fill the folder that Jupyter Book sees, but for the chapters."""
     root = running.ROOT

@@ -113,7 +113,7 @@ def known(name):
         If there is none.
     """
     if name not in notebooks():
-        raise _unknown("notebook", name, notebooks())
+        raise unknown("notebook", name, notebooks())
     return source(name)
 
 
@@ -125,7 +125,8 @@ def schemas():
     )
 
 
-def _unknown(kind, name, accepted):
+def unknown(kind, name, accepted):
+    """What refuses a name, with those that are accepted and the one that was meant, perhaps."""
     close = difflib.get_close_matches(str(name), list(accepted), 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return Refused(
@@ -137,7 +138,7 @@ def checked(notebook, name, value):
     """The value of a parameter as a notebook takes it: paths whole, numbers of one type."""
     accepted = described(source(notebook))
     if name not in accepted:
-        raise _unknown("parameter", name, accepted)
+        raise unknown("parameter", name, accepted)
     schema = schemas().get(f"{notebook}.{name}") or schemas()[name]
     if "path" in schema and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
@@ -174,10 +175,10 @@ def profile_of(profile):
         for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))
     }
     if profile not in files:
-        raise _unknown("profile", profile, files)
+        raise unknown("profile", profile, files)
     settings = yaml.load(files[profile].read_text("utf-8"), Values) or {}
-    if unknown := sorted(settings.keys() - {*notebooks()}):
-        raise _unknown(f"notebook in the profile {profile}:", unknown[0], notebooks())
+    if others := sorted(settings.keys() - {*notebooks()}):
+        raise unknown(f"notebook in the profile {profile}:", others[0], notebooks())
     return settings
 
 

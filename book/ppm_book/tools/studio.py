@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 import ppm
 from ppm.models.mixture.chains import end_with_parent
 from ppm_book.chapters import page, running
-from ppm_book.tools import compare, pages, parameters
+from ppm_book.tools import compare, made_from, pages, parameters
 from ppm_book.tools.classroom import make_editions
 from ppm_book.tools.pages import Failed, sphinx
 from ppm_book.tools.parameters import Refused
@@ -253,7 +253,11 @@ def build(profile="paper", ce_data="", solutions=True):
     Refused, Failed
         As :func:`parameters` and :func:`execute` do, and if a page has a fault.
     """
-    planned = _planned(profile, ce_data)
+    asked = made_from.inputs(profile, ce_data, solutions)
+    if made_from.stands(asked, profile):
+        made_from.tell()
+        return
+    planned, given = _planned(profile, ce_data), ce_data
     # anybody may see pages made of the file on board; all else is its owner's alone
     ce_data = next(
         (each["ce_data"] for each in planned.values() if each.get("ce_data")), ""
@@ -275,16 +279,14 @@ def build(profile="paper", ce_data="", solutions=True):
         for name in parameters.chapters():
             executed = results / name / f"{name}.ipynb"
             pages.stage_notebook(executed, staged, records[name], solutions=solutions)
-        state, stamp = pages.state_of_pages(), built / "made_from"
-        if stamp.is_file() and stamp.read_text("utf-8") == state:
-            print(f"The book is up to date: {built / 'index.html'}")
-            return
         print("Building the pages", flush=True)
         sphinx(staged, made)
         pages.offer_plain_notebooks(made)
         shutil.rmtree(built, ignore_errors=True)
         made.rename(built)
-        stamp.write_text(state, "utf-8")
+        # a file that the profile itself names is not among what was asked for
+        if given or not ce_data:
+            made_from.leave(asked, profile)
     running.forget_fits(folder / "fits")
     print(f"The book is ready: {built / 'index.html'}")
     if ce_data:

@@ -10,6 +10,7 @@ from ppm.checks import (
     check_count,
     check_flag,
     check_number,
+    check_one_order,
     check_weights,
     how_many,
     pattern_codes,
@@ -150,6 +151,9 @@ class FiniteMixture(Model):
         values=None,
         known=None,
     ):
+        check_one_order(
+            response=response, predictors=predictors, values=values, known=known
+        )
         self.response = check_finite("response", response, 1)
         self.records = self.response.size
         self.predictors = check_finite("predictors", predictors, 2)

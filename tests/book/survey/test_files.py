@@ -65,6 +65,34 @@ def test_a_file_of_before_2015_is_refused_by_its_name_or_its_codes(tmp_path, nam
         survey.load(tmp_path / name)
 
 
+def test_a_folder_of_many_years_says_which_quarters_can_be_read(tmp_path):
+    years = ("141x", "142", "191x", "192", "193", "204", "211", "221", "224")
+    path = write_zip(tmp_path / "a.zip", {f"y/fmli{year}.csv": ONE for year in years})
+    words = "2019Q1 to 2019Q3 and 2020Q4 to 2021Q1 and 2022Q1 and 2022Q4 can be read"
+    for quarters in (None, "all"):
+        with pytest.raises(
+            survey.DataFileError, match=f"^fmli141x.csv is older.* here {words}, in a"
+        ):
+            survey.load(path, quarters=quarters)
+    # and these can
+    (folder := tmp_path / "b").mkdir()
+    with zipfile.ZipFile(path) as archive:
+        for year in years[2:]:
+            archive.extract(f"y/fmli{year}.csv", folder)
+    assert {*survey.load(folder).quarter} == {"2019Q1"}
+
+
+@pytest.mark.parametrize("name", ["fmli171x.csv.gz", "intrvw17.ZIP", "a/fmli17.tar"])
+def test_what_is_packed_inside_is_told_by_its_name(tmp_path, name):
+    path = write_zip(tmp_path / "a.zip", {name: "1", "readme.txt": ""})
+    packed = name.rpartition("/")[2]
+    words = rf"has no FMLI or FMLD .*; unpack '{packed}' first$"
+    (single := tmp_path / packed).write_text("1")
+    for given in (path, *([] if packed.endswith("ZIP") else [single])):
+        with pytest.raises(survey.DataFileError, match=rf"^{given.name} {words}"):
+            survey.load(given)
+
+
 def test_a_zip_that_cannot_be_unpacked_is_told_with_what_to_do(tmp_path):
     path = write_zip(tmp_path / "a.zip", {"fmli171x.csv": TWO})
     raw = path.read_bytes()

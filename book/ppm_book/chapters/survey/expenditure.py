@@ -19,7 +19,7 @@ import pandas as pd
 from ppm.checks import check_count, shown
 from ppm.seeds import generator
 from ppm_book.chapters.survey.files import (
-    FIRST_YEAR,
+    OLD,
     DataFileError,
     name_of,
     read_columns,
@@ -51,7 +51,6 @@ ON_BOARD = Path(__file__).with_name("diary17.zip")
 _SUMMARY = Path(__file__).with_name("summary.jinja")
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 _BLANK = {"", ".", "na", "nan"}
-_OLD = "the codes of these years differ: give a later file"
 _PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in about)
 
 # reason under which `dropped` counts what a subsample leaves out
@@ -284,9 +283,6 @@ def load(path=None, *, quarters=None):
 
 def _rows(files, income):
     """The rows of all files, by file and row; the last column is the survey's income."""
-    for label, (name, _) in files.items():
-        if label < f"{FIRST_YEAR}":
-            raise DataFileError(f"{name} is older than {FIRST_YEAR}; {_OLD}")
     rows = pd.concat(
         {
             name: read_columns(raw, name, [*_ALWAYS, income])
@@ -297,7 +293,7 @@ def _rows(files, income):
     _refuse(
         rows,
         rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
-        f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}",
+        f"column PSU holds a code of before {OLD}",
     )
     return rows
 

@@ -10,10 +10,15 @@ from pathlib import PurePath
 
 import pandas as pd
 
+from ppm.checks import listed
+
 # such as fmli171x.csv: the survey, two digits of the year, the quarter, and x if it was revised
 _FILE_NAME = re.compile(r"fml([id])([0-9]{2})([1-4])(x?)\.csv", re.IGNORECASE)
 # the first with the codes that are read
 FIRST_YEAR = 2015
+OLD = f"{FIRST_YEAR}; the codes of these years differ: give a later file"
+# what holds files and must be unpacked first, alone or inside a zip or a folder
+_PACKED = {".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"}
 # what zipfile raises where it cannot unpack: damaged, encrypted, or packed by another method
 _NOT_UNPACKED = (
     zipfile.BadZipFile,
@@ -46,8 +51,8 @@ def select(path, every):
 
     Of the Interview it is the first quarter alone, unless ``every`` one is wanted.
     """
-    quarters, surveys = {}, set()
-    for place, content in _contents(path):
+    quarters, surveys, contents = {}, set(), _contents(path)
+    for place, content in contents:
         if not (match := _FILE_NAME.fullmatch(PurePath(place).name)):
             continue
         survey, year, quarter, revised = match.groups()
@@ -60,9 +65,12 @@ def select(path, every):
             )
         editions[revised.lower()] = match[0], content
     if not quarters:
+        names = [PurePath(place) for place, _ in contents]
+        packed = [name.name for name in names if name.suffix.lower() in _PACKED]
+        told = f"; unpack {listed(packed)} first" if packed else ""
         raise DataFileError(
             f"{name_of(path)} has no FMLI or FMLD file of the comma-separated release "
-            "(such as fmli171x.csv)"
+            f"(such as fmli171x.csv){told}"
         )
     if len(surveys) > 1:
         raise DataFileError(
@@ -74,7 +82,26 @@ def select(path, every):
         labels = labels[:1]
     # a revised x file is taken in place of its namesake
     files = {label: quarters[label].get("x") or quarters[label][""] for label in labels}
+    if labels[0] < f"{FIRST_YEAR}":
+        later = [label for label in sorted(quarters) if label >= f"{FIRST_YEAR}"]
+        told = f"; here {_runs(later)} can be read, in a folder of their own"
+        raise DataFileError(
+            f"{files[labels[0]][0]} is older than {OLD}{told if later else ''}"
+        )
     return survey, {label: (name, read()) for label, (name, read) in files.items()}
+
+
+def _runs(labels):
+    """Increasing quarters in words, such as "2017Q1 to 2018Q1 and 2020Q4"."""
+    runs = []
+    for label in labels:
+        number = 4 * int(label[:4]) + int(label[5])
+        if runs and runs[-1][2] == number - 1:
+            runs[-1][1:] = label, number
+        else:
+            runs.append([label, label, number])
+    words = [f"{first} to {last}" if first < last else first for first, last, _ in runs]
+    return " and ".join(words)
 
 
 def _contents(path):
