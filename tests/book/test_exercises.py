@@ -27,6 +27,7 @@ from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 from scipy import stats
 from scipy.special import log_softmax
 
+from ppm_book.chapters import page
 from ppm_book.tools import classroom, parameters
 from ppm_book.tools.classroom import make_editions
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, section
@@ -660,7 +661,8 @@ def test_plain_chapters_have_no_syntax_of_the_book(plain, name):
         cell.source for cell in chapter.cells if cell.cell_type == "markdown"
     )
     assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$|<!--", text, re.M)
-    assert "check_claims" not in str(chapter)
+    calls = [cell.source.count("page.check_claims(") for cell in chapter.cells]
+    assert sum(calls) == calls[-1] == (page.CLAIMS / f"{name}.py").is_file()
     # a label without words
     assert not re.search(r"“[./a-z]+([-_][a-z]+)+”", text)
     # a formula that goes on in the next line of a quote would have the quote's mark in it
@@ -730,7 +732,7 @@ def test_a_plain_chapter_has_the_numbers_of_its_run(small):
     notebook = nbformat.v4.new_notebook(cells=[told, nbformat.v4.new_code_cell("1")])
     nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
     notebook.cells[1].outputs = [output]
-    for executed, number in ((notebook, "3.50"), (None, "…")):
+    for executed, number in ((notebook, "3.50"), (None, "–")):
         chapter = Words(small).chapter("extra", executed)
         assert chapter.cells[0].source == f"Δ is {number} nats."
 
