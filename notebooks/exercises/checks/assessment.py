@@ -24,9 +24,12 @@ def _limits(seen, runs):
 def weigh_and_bound(g):
     weights = ppm.record_weights(ppm.record_bounds(g.log_lik), scale=g.scale)
     delta = ppm.local_bound(g.weighted_log_lik, weights)
+    total = np.abs(g.weighted_log_lik @ weights).max()
     return (
         2 * g.releases * delta,
         {
+            "The absolute value is missing.": 0.0,
+            "This adds up the households.": 2 * g.releases * total,
             "This is Δ.": delta,
             "This is one release.": 2 * delta,
             "Where are the weights?": 2
@@ -57,11 +60,13 @@ def five_at_once(g):
 def share_and_interval(g):
     above = int((2 * g.bounds > g.large_epsilon).sum())
     share, n = above / g.bounds.size, g.bounds.size
+    without_two = int((g.bounds > g.large_epsilon).sum())
     normal = share + np.array([-1.96, 1.96]) * np.sqrt(share * (1 - share) / n)
     return (
         [share, *_limits(above, n)],
         {
             "This is the normal interval, not the exact one.": [share, *normal],
+            "This compares Δ with ε.": [without_two / n, *_limits(without_two, n)],
             "These are the databases that keep to ε.": [
                 1 - share,
                 *(1 - _limits(above, n))[::-1],
@@ -77,10 +82,16 @@ def share_and_interval(g):
 def undecided(g):
     one, its, other, of_that = g.distances.to_numpy().T
     gap, room = other - one, 2 * np.hypot(its, of_that)
+    sums = 2 * (its + of_that)
     return (
         [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()],
         {
             "This counts every difference.": [(gap > 0).sum(), (gap < 0).sum(), 0],
+            "This adds up errors, and not their squares.": [
+                (gap > sums).sum(),
+                (gap < -sums).sum(),
+                (np.abs(gap) <= sums).sum(),
+            ],
         },
         "The error of a difference.",
     )
@@ -116,6 +127,7 @@ def room_for_each(g):
                 cut(width / 2),
             ],
             "These are the terms inside.": [width, 1 - cut(width)],
+            "This is a number of terms.": [width, g.terms.size * cut(width)],
         },
         ("The theorem on censoring, for several releases.", "ε = m · W."),
     )

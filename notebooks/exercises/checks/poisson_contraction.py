@@ -70,6 +70,10 @@ def posterior(g):
                 g.shape + visits,
                 g.rate + records,
             ],
+            "You averaged what adds up over the records.": [
+                g.shape + visits / records,
+                g.rate + total / records,
+            ],
             "SciPy has the scale, the book the rate.": [
                 g.shape + visits,
                 1 / (g.rate + total),
@@ -90,6 +94,8 @@ def extreme_draws(g):
             ),
             "One of the two extreme draws is the worst one, but not this one: the count lies far "
             "above the mean.": -stats.poisson.logpmf(g.count, g.mu_draws.max()),
+            "The largest log-probability is no largest absolute value: it belongs to the draw that "
+            "suits the count best.": at_draws.max(),
             "This is a probability. The bound is about its logarithm.": stats.poisson.pmf(
                 g.count, g.mu_draws
             ).max(),
@@ -141,6 +147,12 @@ def three_bounds(g):
                 min(bound(kept, end) for end in ends),
             ],
             "The first two are in each other's place.": [limit, local, public],
+            "The largest log-probability is no largest absolute value: it belongs to the most "
+            "ordinary count.": [
+                stats.poisson.logpmf(seen, g.mu_draws[:, None]).max(),
+                stats.poisson.logpmf(kept, 100).max(),
+                stats.poisson.logpmf(kept, ends[:, None]).max(),
+            ],
         },
         "Local: its records, its draws. At the limit: every kept count, one μ. Global: every kept "
         "count, every μ.",
@@ -177,6 +189,7 @@ def removed(g):
             "You compared the unweighted bounds with M. What is compared is the product with the "
             "weight.": np.sum(g.bounds > g.M),
             "These are the records that stay.": np.sum(kept > 0),
+            "This is a share. Wanted is how many records they are.": np.mean(kept == 0),
             "Which record had lost its weight before?": np.sum(
                 g.weights * g.bounds > g.M
             ),
@@ -303,6 +316,15 @@ def safety(g):
             "You took one database as the agency's. Take every one in turn.": np.mean(
                 bounds > g.factor * np.median(bounds)
             ),
+            "This is a number of pairs of databases, and not a share of them.": above(
+                g.factor
+            )
+            * bounds.size
+            * (bounds.size - 1),
+            "This is how many databases there are on average. Wanted is a share of the others.": above(
+                g.factor
+            )
+            * (bounds.size - 1),
             "How many *other* databases does a database have?": above(g.factor)
             * (bounds.size - 1)
             / bounds.size,

@@ -154,6 +154,11 @@ def cut_off(g):
         {
             "The weight comes first, then the limits.": outside(g.log_lik),
             "There are two limits.": np.mean(terms < g.low),
+            "There are two limits, and the terms below the lower one are cut off as well.": np.mean(
+                terms > g.high
+            ),
+            "This is a number of terms, not a share of them.": outside(terms)
+            * terms.size,
             "This is the share that the limits leave alone.": 1 - outside(terms),
             "This is the share of households that some draw cuts off. A term is one household at one "
             "draw.": np.mean(((terms < g.low) | (terms > g.high)).any(axis=0)),
@@ -245,6 +250,11 @@ def which_epsilon(g):
         first,
         {
             "For one of them the published records alone are near enough.": above,
+            "These are places in the list. Wanted are the values of ε that stand there.": enough.argmax(
+                axis=1
+            ),
+            "These are places in the list, counted from 1. Wanted are the values of ε that stand "
+            "there.": enough.argmax(axis=1) + 1,
             "Larger than needed: what is nearer than that is paid for, and nobody uses it.": [
                 epsilons[-1]
             ]

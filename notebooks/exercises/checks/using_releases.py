@@ -122,6 +122,9 @@ def one_release(g):
             "A variance is the square of a standard error.": _around(
                 g.estimate, ((2 + 1 / g.weight) * g.variance) ** 2
             ),
+            "A standard error is the root of a variance.": _around(
+                g.estimate, (2 + 1 / g.weight) * g.variance**2
+            ),
             "A smaller weight makes a posterior wider, not narrower.": of_one(
                 2 + g.weight
             ),
@@ -157,6 +160,12 @@ def from_tables(g):
     return (
         _combined(means, variances)[1:],
         {
+            "This takes the variance of the hours for that of their mean.": _combined(
+                means, n * variances
+            )[1:],
+            "You added up the variances of the releases. Their average is wanted.": _combined(
+                means, m * variances
+            )[1:],
             "Five releases do not have five times the information of the confidential records.": _around(
                 mean, g.released.var(ddof=1) / (m * n)
             ),
@@ -188,6 +197,14 @@ def negative_variance(g):
             "This is what the second rule puts for A. The variance of the average has another part.": [
                 partially,
                 outer - inner,
+            ],
+            "You added up the variances of the releases. Their average is wanted.": [
+                m * inner + outer / m,
+                (1 + 1 / m) * outer - m * inner,
+            ],
+            "What is b, a variance or a standard deviation?": [
+                inner + np.sqrt(outer) / m,
+                (1 + 1 / m) * np.sqrt(outer) - inner,
             ],
             "Look at the divisor of b.": [
                 inner + divided_by_m / m,
@@ -247,6 +264,16 @@ def missed(g):
                 covered,
                 np.sqrt(covered * (1 - covered)),
                 off / scatter,
+            ],
+            "The first number counts intervals. Their share is wanted.": [
+                covered * len(g.low),
+                error,
+                off / scatter,
+            ],
+            "In the third number you divided by a variance.": [
+                covered,
+                error,
+                off / scatter**2,
             ],
             "The third number is the bias itself. Measure it in standard deviations of the estimate.": [
                 covered,
