@@ -27,6 +27,7 @@ record-bounds | given.log_lik.min(0) | Look at the sign
 weights | line(given.log_lik.max(axis=0)) | The line is right, and the bounds are not: the largest
 weights | line(given.log_lik.min(axis=0)) | The riskiest household has
 weights | line(np.abs(given.log_lik).mean(axis=0)) | The line is right, and the bounds are not: you took
+whose-bounds-rise | "ABDEFGH" | The largest log-likelihoods
 local-epsilon | 2 * given.releases * terms.max() | Of negative numbers
 local-epsilon | 2 * given.releases * np.abs(terms.sum(axis=1)).max() | You added up
 local-epsilon | 2 * given.releases * np.mean(np.abs(terms)) | This is an average

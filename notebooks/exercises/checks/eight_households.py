@@ -216,6 +216,10 @@ def whose_bounds_rise(g):
                 "A"
             },
             "These are the households whose bound fell.": letters(after < before),
+            "The largest log-likelihoods are no largest absolute values.": letters(
+                (g.street_weights * g.street_weighted_log_lik).max(axis=0)
+                > g.street_log_lik.max(axis=0)
+            ),
             "These bounds are compared before they are multiplied by the weights.": letters(
                 ppm.record_bounds(g.street_weighted_log_lik) > before
             ),
