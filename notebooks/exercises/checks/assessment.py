@@ -35,6 +35,9 @@ def weigh_and_bound(g):
             "Where are the weights?": 2
             * g.releases
             * ppm.local_bound(g.weighted_log_lik),
+            "This is an average.": 2
+            * g.releases
+            * np.abs(g.weighted_log_lik * weights).mean(),
             "These draws are of the first fit.": 2
             * g.releases
             * ppm.local_bound(g.log_lik, weights),
@@ -140,6 +143,14 @@ def two_recipients(g):
     return (
         [np.sqrt(within + between / 5), alone],
         {
+            "The variances are added up, and not averaged.": [
+                np.sqrt(5 * within + between / 5),
+                alone,
+            ],
+            "A standard deviation stands for b.": [
+                np.sqrt(within + np.sqrt(between) / 5),
+                alone,
+            ],
             "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
             "This takes the releases for real records.": [
                 np.sqrt(within / 5),

@@ -140,6 +140,7 @@ def match_risk(g):
     distance = np.abs(released - true[:, None])
     near, close = distance <= g.radius * true[:, None], distance <= g.radius * released
     own, matches = near.diagonal(), near.sum(axis=1)
+    below = released - true[:, None] <= g.radius * true[:, None]
     risk = ppm.risk.match_risk(true, released[None], radius=g.radius)
     return (
         risk["expected match risk"].iloc[0],
@@ -150,6 +151,9 @@ def match_risk(g):
                 own / np.maximum(matches, 1)
             ).mean(),
             "This radius is a share of an income, not an amount.": 0.0,
+            "A match may lie on either side of the true income: what is missing?": (
+                below.diagonal() / np.maximum(below.sum(axis=1), 1)
+            ).sum(),
             "Who has matches, but not the own record among them?": (
                 1 / matches[matches > 0]
             ).sum(),
@@ -180,6 +184,9 @@ def several_releases(g):
             "An average's standard error falls with √m.": np.ceil(
                 (alarms + power) / apart
             ),
+            "The quantile of a small probability is negative. How far are the two apart?": np.ceil(
+                ((power - alarms) / apart) ** 2
+            ),
             "The spread is a standard deviation, not a variance.": np.ceil(
                 needed * g.spread**2
             ),
@@ -204,6 +211,14 @@ def neighbours(g):
             ),
             "Whose income is the radius a share of: the unit's own, or the other one's?": (
                 distance > radius * income
+            ).sum(axis=1)
+            / 5,
+            "Units with a larger income can be too far away as well.": (
+                income[:, None] - income > radius * income[:, None]
+            ).sum(axis=1)
+            / 5,
+            "Units with a smaller income can be too far away as well.": (
+                income - income[:, None] > radius * income[:, None]
             ).sum(axis=1)
             / 5,
             "These are numbers of units. Wanted are shares of the others.": outside.sum(

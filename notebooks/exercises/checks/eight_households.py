@@ -147,6 +147,12 @@ def weights(g):
             "The line is right, and the bounds are not: you took averages over draws.": weighed(
                 np.abs(g.log_lik).mean(axis=0)
             ),
+            "The line is right, and the bounds are not: you took places of draws.": weighed(
+                np.abs(g.log_lik).argmax(axis=0)
+            ),
+            "The line is right, and the bounds are not: you took the draws that suit best.": weighed(
+                np.abs(g.log_lik).min(axis=0)
+            ),
             "The shift comes with its sign. Is it added?": np.clip(
                 g.scale * (1 - risk) - g.shift, 0, 1
             ),
@@ -191,6 +197,9 @@ def local_epsilon(g):
             "You added up the households. Δ is the bound of a single one.": 2
             * g.releases
             * np.abs(g.weighted_log_lik @ g.weights).max(),
+            "You added up the whole matrix. Δ is the bound of a single household.": 2
+            * g.releases
+            * np.abs(g.weights * g.weighted_log_lik).sum(),
             "This is an average. A promise needs the worst draw of the worst household.": 2
             * g.releases
             * np.abs(g.weights * g.weighted_log_lik).mean(),
@@ -256,6 +265,12 @@ def three_tables(g):
                 0
             ]
             / added.sum(),
+            "Log-probabilities of independent tables add up, and are not averaged.": expit(
+                np.log(right / (1 - right)) / len(totals)
+            ),
+            "A table has a total, and you added up over the tables.": probability(
+                g.tables.sum(axis=0)
+            ),
             "This is what the first table tells. There are three.": probability(
                 totals[:1]
             ),

@@ -70,6 +70,10 @@ def posterior(g):
                 g.shape + visits,
                 g.rate + records,
             ],
+            "In the second number the weights add up, and are not averaged.": [
+                g.shape + visits,
+                g.rate + total / records,
+            ],
             "You averaged what adds up over the records.": [
                 g.shape + visits / records,
                 g.rate + total / records,
@@ -86,6 +90,7 @@ def posterior(g):
 @exercise("one number, in nats")
 def extreme_draws(g):
     at_draws = stats.poisson.logpmf(g.count, g.mu_draws)
+    at_ends = np.abs([at_draws.min(), at_draws.max()])
     return (
         np.abs(at_draws).max(),
         {
@@ -94,6 +99,11 @@ def extreme_draws(g):
             ),
             "One of the two extreme draws is the worst one, but not this one: the count lies far "
             "above the mean.": -stats.poisson.logpmf(g.count, g.mu_draws.max()),
+            "Of the two extreme draws one is the worst. They are not added up.": at_ends.sum(),
+            "Of the two extreme draws one is the worst. They are not averaged.": at_ends.mean(),
+            "This is a place of a draw. Wanted is the value there.": np.abs(
+                at_draws
+            ).argmax(),
             "The largest log-probability is no largest absolute value: it belongs to the draw that "
             "suits the count best.": at_draws.max(),
             "This is a probability. The bound is about its logarithm.": stats.poisson.pmf(
@@ -112,6 +122,9 @@ def three_bounds(g):
 
     def bound(counts, mu):
         return np.abs(stats.poisson.logpmf(counts, np.reshape(mu, (-1, 1)))).max()
+
+    def smallest(counts, mu):
+        return np.abs(stats.poisson.logpmf(counts, np.reshape(mu, (-1, 1)))).min()
 
     local, limit, public = (
         bound(seen, g.mu_draws),
@@ -149,9 +162,14 @@ def three_bounds(g):
             "The first two are in each other's place.": [limit, local, public],
             "The largest log-probability is no largest absolute value: it belongs to the most "
             "ordinary count.": [
-                stats.poisson.logpmf(seen, g.mu_draws[:, None]).max(),
-                stats.poisson.logpmf(kept, 100).max(),
-                stats.poisson.logpmf(kept, ends[:, None]).max(),
+                -smallest(seen, g.mu_draws),
+                -smallest(kept, 100.0),
+                -smallest(kept, ends),
+            ],
+            "These belong to the most ordinary count. A bound is about the least likely one.": [
+                smallest(seen, g.mu_draws),
+                smallest(kept, 100.0),
+                smallest(kept, ends),
             ],
         },
         "Local: its records, its draws. At the limit: every kept count, one μ. Global: every kept "

@@ -108,6 +108,10 @@ def strict_epsilon(g):
                 m * width,
                 m * width,
             ],
+            "The width is a distance: look at the sign of the lower limit.": [
+                m * (g.high + g.low),
+                2 * m * (g.high + g.low),
+            ],
             "What counts is the distance of the limits, not how far they are from 0.": [
                 m * abs(g.low),
                 2 * m * abs(g.low),
@@ -207,6 +211,10 @@ def laplace(g):
                 1 / g.epsilon,
             ],
             "The second number is a variance.": [1 / g.epsilon, noise.var()],
+            "A variance is twice a squared scale. What is its root?": [
+                1 / g.epsilon,
+                2 / g.epsilon,
+            ],
             "With a smaller ε there is more noise.": [
                 g.epsilon,
                 np.sqrt(2) * g.epsilon,
@@ -227,6 +235,9 @@ def drowned(g):
             ),
             "This is one share for each bin. Groups stand in rows.": np.mean(
                 g.counts < noise.std(), axis=0
+            ),
+            "You compared with the variance of the noise.": np.mean(
+                g.counts < noise.var(), axis=1
             ),
             "You compared with the scale of the noise.": np.mean(
                 g.counts < 1 / g.epsilon, axis=1

@@ -177,6 +177,14 @@ def from_tables(g):
             "Only b comes from few releases; the other part of the variance does not. The degrees of "
             "freedom take that into account.": _around(mean, variance, stats.t(m - 1)),
             "The scatter between the releases is missing.": _around(mean, within),
+            "A standard error is the root of a variance.": _around(
+                mean, variance**2, stats.t(freedom)
+            ),
+            "What is b, a variance or a standard deviation?": _around(
+                mean,
+                within + np.sqrt(between) / m,
+                stats.t((m - 1) * (1 + within * m / np.sqrt(between)) ** 2),
+            ),
         },
         "Two columns, one row a release: the estimate, and its squared standard error.",
     )
@@ -201,6 +209,10 @@ def negative_variance(g):
             "You added up the variances of the releases. Their average is wanted.": [
                 m * inner + outer / m,
                 (1 + 1 / m) * outer - m * inner,
+            ],
+            "Look at the last sign of the second formula.": [
+                partially,
+                (1 + 1 / m) * outer + inner,
             ],
             "What is b, a variance or a standard deviation?": [
                 inner + np.sqrt(outer) / m,
@@ -242,6 +254,10 @@ def read_the_weight(g):
             "The chance in the confidential records is the same in all of them.": 1
             / (ratio - 2),
             "Compare variances, not standard deviations.": 1 / (np.sqrt(ratio) - 1),
+            "What is b, a variance or a standard deviation?": 1
+            / (g.many_averages.std(ddof=1) / g.many_variances.mean() - 1),
+            "You added up the variances of the releases. Their average is wanted.": 1
+            / (ratio / g.many_variances.size - 1),
         },
         (
             "Which formula of the chapter has the weight in it?",

@@ -97,6 +97,10 @@ def exact_loss(g):
             "This is the μ at which the loss is the largest. Wanted is the loss there.": g.mu[
                 np.abs(losses).argmax()
             ],
+            "You added up over the grid. Wanted is the largest loss on it.": np.abs(
+                losses
+            ).sum(),
+            "This is the smallest loss on the grid.": np.abs(losses).min(),
             "This is a place on the grid. Wanted is the loss there.": np.abs(
                 losses
             ).argmax(),
@@ -231,15 +235,25 @@ def public_oscillations(g):
 def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
+    ends = stats.poisson.logpmf(g.counts[:, None], np.array(g.public))
     return (
         np.minimum(1, g.M / bounds),
         {
             "Some of these are no weights: they count a household more than once.": g.M
             / bounds,
             "The largest log-probability is no largest absolute value: your bounds are below 0.": np.minimum(
-                1, g.M / stats.poisson.logpmf(g.counts[:, None], g.public).max(axis=1)
+                1, g.M / ends.max(axis=1)
             ),
             "A weight is not below 0. Neither is a bound.": -g.M / bounds,
+            "You added up both ends. A bound is the larger of the two.": np.minimum(
+                1, g.M / np.abs(ends).sum(axis=1)
+            ),
+            "You averaged both ends. A bound is the larger of the two.": np.minimum(
+                1, g.M / np.abs(ends).mean(axis=1)
+            ),
+            "You took the end that suits the household best. A bound belongs to the other one.": np.minimum(
+                1, g.M / np.abs(ends).min(axis=1)
+            ),
             "These weights keep the *oscillation* at M or below.": np.minimum(
                 1, g.M / model.oscillations_within(*g.public)
             ),

@@ -103,6 +103,9 @@ def what_to_diagnose(g):
             "You added up the records. Δ is the bound of a single one.": np.abs(
                 weighted
             ).sum(axis=-1),
+            "This is the record that each draw suits best. Δ belongs to the worst.": np.abs(
+                weighted
+            ).min(axis=-1),
             "This is an average over records. Δ belongs to the worst.": np.abs(
                 weighted
             ).mean(axis=-1),
@@ -134,6 +137,15 @@ def cents(g):
             "The largest log-likelihood is no largest absolute value.": (
                 g.spending_log_lik - unit
             ).max(),
+            "This is an average. A bound belongs to the worst draw of the worst record.": np.abs(
+                g.spending_log_lik - unit
+            ).mean(),
+            "You added up the whole matrix. A bound belongs to a single record at one draw.": np.abs(
+                g.spending_log_lik - unit
+            ).sum(),
+            "The log-likelihoods are natural logarithms, and that of the unit has the base 2.": ppm.local_bound(
+                g.spending_log_lik - np.log2(1e5)
+            ),
             "The log-likelihoods are natural logarithms. Which one did you take of the unit?": ppm.local_bound(
                 g.spending_log_lik - np.log10(1e5)
             ),
@@ -165,6 +177,7 @@ def left_of_a_list(g):
             "This is the sum of squares. Its reciprocal counts candidates.": from_left(
                 (p**2).sum()
             ),
+            "You averaged the squares, which add up.": from_left(1 / (p**2).mean()),
             "You took one over the largest probability, and not over the sum of squares.": from_left(
                 1 / p.max()
             ),
