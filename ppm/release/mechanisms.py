@@ -80,6 +80,12 @@ def tables_of(plan, table, drawn, releases):
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
     values = {name: np.asarray(columns[name]) for name in plan.confidential}
+    shape = releases, len(table)
+    if odd := [name for name, of_all in values.items() if of_all.shape[:2] != shape]:
+        raise ValueError(
+            f"mechanism must return synthetic values of shape {shape}, releases and records; "
+            f"{odd[0]!r} has {values[odd[0]].shape}"
+        )
     whole = whole_columns(plan)
     made = []
     for one in range(releases):

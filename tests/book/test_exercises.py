@@ -3,11 +3,13 @@
 import ast
 import functools
 import itertools
+import json
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from sysconfig import get_path
 from unittest.mock import patch
 
 import checks
@@ -25,6 +27,7 @@ from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 from scipy import stats
 from scipy.special import log_softmax
 
+from ppm_book.chapters import page
 from ppm_book.tools import classroom, parameters
 from ppm_book.tools.classroom import make_editions
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, section
@@ -408,26 +411,45 @@ def test_four_tasks_of_each_core_chapter_take_about_an_hour():
     assert "if you have time for one only" in section(ROOT, name)
 
 
-# what a set of exercises does in a Python that has the libraries; prints where they came from
+# what sets of exercises do in a Python that has their libraries alone: -S reads no file that would
+# lead to this repository. Each has a process of its own, and leaves what it said beside itself, and
+# where what it used came from
 RUNS = """
-import json, sys
-# as in a kernel
-sys.path.insert(0, "")
-space = {}
-for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
-    source = "".join(cell["source"])
-    if cell["id"].endswith("-check"):
-        eval(source, space)
-    elif cell["cell_type"] == "code":
-        exec(source, space)
-    if cell["id"] == "unpack":
-        first = source
-    # again after the next one, as when all cells are run a second time
-    if cell["id"] == "setup":
-        exec(first, space)
-import ppm_book.audits
-roots = "ppm", "checks", "ppm_book"
-print(*(sys.modules[name].__file__ for name in sys.modules if name.partition(".")[0] in roots))
+import contextlib, json, os, sys, traceback
+from importlib.util import find_spec
+from pathlib import Path
+sys.path.append(sys.argv[1])
+import scipy.stats, xarray
+
+def run(cells):
+    # as in a kernel
+    sys.path.insert(0, "")
+    print(*(name for name in ("ppm", "checks", "ppm_book") if find_spec(name)))
+    space = {}
+    for cell in cells:
+        source = cell["source"]
+        if cell["id"].endswith("-check"):
+            eval(source, space)
+        elif cell["cell_type"] == "code":
+            exec(source, space)
+        if cell["id"].endswith("unpack"):
+            first = source
+        # again at once, after the next one as when all cells are run, and between the tasks
+        if cell["id"].endswith(("unpack", "setup", "-check")):
+            exec(first, space)
+    import ppm, ppm_book.audits
+    roots = "ppm", "checks", "ppm_book"
+    print(*(sys.modules[x].__file__ for x in sys.modules if x.partition(".")[0] in roots))
+
+for file in map(Path, sys.argv[2:]):
+    if not os.fork():
+        with file.with_suffix(".txt").open("w") as said, contextlib.redirect_stdout(said):
+            try:
+                run(json.loads(file.read_text("utf-8")))
+            except Exception:
+                traceback.print_exc(file=said)
+        sys.exit()
+    os.wait()
 """
 
 
@@ -439,12 +461,98 @@ def downloads(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("how", ["right", "wrong", "nothing packed"])
-def test_a_download_runs_where_nothing_is_installed_but_its_libraries(
-    downloads, tmp_path, how
+def filled_in(sheet, name, how):
+    """Put an answer to each task into a download; return what the checks should say to them."""
+    cells, check = {cell.id: cell for cell in sheet.cells}, CHAPTERS[name]
+    for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells:
+        label = cell.id.removesuffix("-worked")
+        if label == cell.id:
+            continue
+        task, variable = re.match(
+            r'check\.points\("([\w-]+)", (\w+)\)', cells[f"{label}-check"].source
+        ).groups()
+        if how == "wrong":
+            (hint, slip), *_ = check.works[task](check.given)[1].items()
+            cell.source = f"{variable} = {np.asarray(slip).tolist()}"
+        cells[f"{label}-answer"].source = cell.source
+        yield f"✘ {task}: {hint}" if how == "wrong" else f"✔ {task}: right"
+
+
+def run_alone(folder, **sheets):
+    """What notebooks of exercises say in a folder, where neither library nor checks can be had."""
+    for name, cells in sheets.items():
+        (folder / f"{name}.json").write_text(json.dumps(cells), "utf-8")
+    files = [f"{name}.json" for name in sheets]
+    command = [sys.executable, "-I", "-S", "-c", RUNS, get_path("purelib"), *files]
+    subprocess.run(command, cwd=folder, check=True)
+    return {name: (folder / f"{name}.txt").read_text("utf-8") for name in sheets}
+
+
+@pytest.mark.parametrize(
+    ("how", "names"), [("right", CHAPTERS), ("wrong", ["ce_application"])]
+)
+def test_downloads_run_without_the_library_and_their_first_cell_again_and_again(
+    downloads, tmp_path, how, names
 ):
-    name = "ce_application"
-    sheet = nbformat.read(downloads / f"{name}_exercises.ipynb", 4)
+    sheets, expected = {}, {}
+    for name in names:
+        sheet = nbformat.read(downloads / f"{name}_exercises.ipynb", 4)
+        expected[name] = [*filled_in(sheet, name, how)]
+        sheets[name] = sheet.cells
+    # what a notebook brings comes before what there is
+    there = {"wrong": ["ppm"], "right": []}[how]
+    for module in there:
+        (tmp_path / f"{module}.py").write_text("no Python", "utf-8")
+    for name, told in run_alone(tmp_path, **sheets).items():
+        found, *said, files = told.splitlines()
+        assert found.split() == there
+        *said, summary = [each for each in said if not each.startswith("Ready. ")]
+        assert said == expected[name]
+        number = len(said)
+        assert summary.startswith(f"{number if how == 'right' else 0} of {number} ")
+        # of its own, whatever is installed
+        files = files.split()
+        assert all(re.search(r"/exercises-\w+/[\w/]+\.py$", file) for file in files)
+        assert len({file.partition("/exercises-")[2][:8] for file in files}) == 1
+        modules = "ppm", "checks", f"checks/{name}", "ppm_book/audits"
+        for module in modules:
+            file = re.compile(rf"/{module}(/__init__)?\.py$")
+            assert any(map(file.search, files))
+
+
+# what may happen between two sheets in one session
+HAPPENED = {
+    "nothing": "",
+    # as by %reset
+    "cleared": "for name in [*globals()]: del globals()[name]",
+    # as by a system that removes old temporary files
+    "removed": "import checks, pathlib, shutil\n"
+    "shutil.rmtree(pathlib.Path(checks.__file__).parents[1])",
+}
+
+
+def test_a_second_sheet_runs_in_the_session_of_the_first(downloads, tmp_path):
+    cells, expected = [], []
+    for name in ("theory", "privacy_audit"):
+        sheet = nbformat.read(downloads / f"{name}_exercises.ipynb", 4)
+        expected += filled_in(sheet, name, "right")
+        cells.append([cell | {"id": f"{name}-{cell.id}"} for cell in sheet.cells])
+    sheets = {
+        name: [*cells[0], nbformat.v4.new_code_cell(source), *cells[1]]
+        for name, source in HAPPENED.items()
+    }
+    # and a sheet without the cell that unpacks
+    sheets["nothing packed"] = [c for c in cells[0] if "unpack" not in c["id"]]
+    said = run_alone(tmp_path, **sheets)
+    assert "No module named 'checks'" in said.pop("nothing packed")
+    for told in said.values():
+        assert [
+            line for line in told.splitlines() if line.startswith(("✔", "✘"))
+        ] == expected
+
+
+def test_the_first_cell_is_folded_and_short(downloads):
+    sheet = nbformat.read(downloads / "ce_application_exercises.ipynb", 4)
     cells = {cell.id: cell for cell in sheet.cells}
     assert "".join(cells).count("sol-") == 0 and "solution" not in str(
         [cell.metadata.get("tags") for cell in sheet.cells]
@@ -455,51 +563,6 @@ def test_a_download_runs_where_nothing_is_installed_but_its_libraries(
     assert lines[0].startswith("# @title Run this cell first {")
     # what it carries is one line, and the last
     assert len(lines) < 40 and max(map(len, lines[:-1])) < 110 < len(lines[-1])
-    check, expected = CHAPTERS[name], []
-    worked = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
-    for cell in worked:
-        label = cell.id.removesuffix("-worked")
-        if label == cell.id:
-            continue
-        task, variable = re.match(
-            r'check\.points\("([\w-]+)", (\w+)\)', cells[f"{label}-check"].source
-        ).groups()
-        (hint, slip), *_ = check.works[task](check.given)[1].items()
-        if how == "wrong":
-            cells[
-                f"{label}-answer"
-            ].source = f"{variable} = {np.asarray(slip).tolist()}"
-            expected.append(f"✘ {task}: {hint}")
-        else:
-            cells[f"{label}-answer"].source = cell.source
-            expected.append(f"✔ {task}: right")
-    if how == "nothing packed":
-        cells["unpack"].source = ""
-    nbformat.write(sheet, tmp_path / "mine.ipynb")
-    # what the notebook brings comes before what there is
-    (tmp_path / "ppm.py").write_text("no Python", "utf-8")
-    # -I: no path of the environment
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", RUNS, "mine.ipynb"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if how == "nothing packed":
-        assert "No module named 'checks'" in done.stderr
-        return
-    ready, again, *said, summary, files = done.stdout.splitlines()
-    assert ready == again == "Ready. Run the next cell, and begin."
-    assert said == expected
-    number = len(expected)
-    assert summary.startswith(f"{number if how == 'right' else 0} of {number}")
-    # of its own, whatever is installed
-    files = files.split()
-    assert all(re.search(r"/exercises-\w+/[\w/]+\.py$", file) for file in files)
-    assert len({file.partition("/exercises-")[2][:8] for file in files}) == 1
-    names = "ppm/__init__", "ppm/pdp", "checks/__init__", "ppm_book/audits/__init__"
-    assert all(any(file.endswith(f"/{x}.py") for file in files) for x in names)
 
 
 def test_checks_need_no_more_than_their_first_cell_says():
@@ -598,7 +661,8 @@ def test_plain_chapters_have_no_syntax_of_the_book(plain, name):
         cell.source for cell in chapter.cells if cell.cell_type == "markdown"
     )
     assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$|<!--", text, re.M)
-    assert "check_claims" not in str(chapter)
+    calls = [cell.source.count("page.check_claims(") for cell in chapter.cells]
+    assert sum(calls) == calls[-1] == (page.CLAIMS / f"{name}.py").is_file()
     # a label without words
     assert not re.search(r"“[./a-z]+([-_][a-z]+)+”", text)
     # a formula that goes on in the next line of a quote would have the quote's mark in it
@@ -668,7 +732,7 @@ def test_a_plain_chapter_has_the_numbers_of_its_run(small):
     notebook = nbformat.v4.new_notebook(cells=[told, nbformat.v4.new_code_cell("1")])
     nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
     notebook.cells[1].outputs = [output]
-    for executed, number in ((notebook, "3.50"), (None, "…")):
+    for executed, number in ((notebook, "3.50"), (None, "–")):
         chapter = Words(small).chapter("extra", executed)
         assert chapter.cells[0].source == f"Δ is {number} nats."
 

@@ -339,7 +339,9 @@ class Odd(OwnNoise):
             "no statement": lambda: parts.pop("statement") and {},
             "letters": lambda: {"statement": lambda: "A statement."},
             "NaN": lambda: {"synthetic": made.synthetic * np.nan},
-            "one NaN": lambda: {"synthetic": np.where(np.arange(RECORDS), 1.0, np.nan)},
+            "one NaN": lambda: {
+                "synthetic": np.where(np.arange(RECORDS), 1.0, np.nan)[None]
+            },
             "short": lambda: {"synthetic": made.synthetic[:, 1:]},
             "tuples": lambda: {"public": {("a", "b"): 1}},
             "surrogate": lambda: {"public": {"a": "\udc80"}},
@@ -360,7 +362,7 @@ class Odd(OwnNoise):
         "letters": r"mechanism: statement\(\) must return a list of sentences",
         "NaN": "mechanism's synthetic table must have finite numbers alone in 'children'",
         "one NaN": "mechanism's synthetic table must have finite numbers alone",
-        "short": "Length of values|broadcast|[Ss]hape",
+        "short": r"mechanism must return synthetic values of shape \(1, \d+\)",
         "tuples": "mechanism must release what CSV and JSON can hold: keys must be str",
         "surrogate": "mechanism must release what CSV and JSON can hold: 'utf-8' codec",
     }.items(),

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import runpy
 import typing
 import warnings
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm_book.chapters import sentences
+from ppm_book.chapters.sentences import NUMBER, of_claims
 from ppm_book.chapters.style import COLOURS
 from ppm_book.chapters.survey.expenditure import PAPER_QUARTER
 
@@ -122,7 +123,7 @@ class _Claims(dict):
         return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
 
 
-def check_claims(chapter, names):
+def check_claims(chapter, names, sentences=None):
     """Say which sentences of a chapter hold in this run, and give its text its numbers.
 
     A sentence that a run could contradict has a mark behind it, such as ``<!--claim: rose-->``, and
@@ -143,6 +144,9 @@ def check_claims(chapter, names):
         Name of the notebook, whose last cell calls this.
     names : dict of str to object
         What the notebook defines: ``globals()``.
+    sentences : dict of str to str, optional
+        The sentence of each claim, as a text has it that is not the source; by default they are those
+        of the source, with the numbers of this run.
 
     Examples
     --------
@@ -191,7 +195,7 @@ def check_claims(chapter, names):
         name: tried(name, number, str)
         for name, number in module.get("NUMBERS", {}).items()
     }
-    display(_Claims(told, _sentences(chapter, numbers)))
+    display(_Claims(told, sentences or _sentences(chapter, numbers)))
     for name, text in numbers.items():
         if text:
             glue(name, text)
@@ -212,7 +216,15 @@ def _sentences(chapter, numbers):
     from ppm_book.chapters import running
 
     file = running.ROOT / "notebooks" / f"{chapter}.ipynb"
-    return sentences.of_claims(file, numbers) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+
+    def with_numbers(words):
+        words = NUMBER.sub(lambda role: numbers.get(role[1]) or "–", words)
+        # of a reference its label
+        return re.sub(r"\{[\w:]+\}(?=`)", "", words)
+
+    return {claim: with_numbers(words) for claim, words in of_claims(file).items()}
 
 
 class _Refused(TypeError):

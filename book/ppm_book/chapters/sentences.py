@@ -46,19 +46,17 @@ def asked_numbers(notebook):
     }
 
 
-def of_claims(file, numbers):
-    """The sentence of each claim of a notebook's file, with a run's numbers, by the claim's name."""
+def of_claims(file):
+    """The sentence of each claim of a notebook's file, by the claim's name."""
     import nbformat
 
-    notebook, found = nbformat.read(file, 4), {}
+    notebook = nbformat.read(file, 4)
     marks, texts = take_marks(notebook), [*texts_of(notebook)]
-    for place, end, claim in marks:
-        owner, key = texts[place]
-        words = sentence(owner[key], end)
-        words = NUMBER.sub(lambda role: numbers.get(role[1]) or "–", words)
-        # of a reference its label
-        found[claim] = re.sub(r"\{[\w:]+\}(?=`)", "", words)
-    return found
+    return {
+        claim: sentence(owner[key], end)
+        for place, end, claim in marks
+        for owner, key in [texts[place]]
+    }
 
 
 def sentence(text, end):

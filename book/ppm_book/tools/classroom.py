@@ -20,9 +20,10 @@ from nbconvert.preprocessors import ExecutePreprocessor
 import ppm
 import ppm_book
 from ppm_book.chapters import running
+from ppm_book.chapters.sentences import asked_numbers
 from ppm_book.tools import marking, parameters
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, template
-from ppm_book.tools.plain import Words
+from ppm_book.tools.plain import Words, numbers_of
 
 ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"
@@ -32,6 +33,9 @@ that this file is all you need. You may run it again whenever you like. Then put
 place of three dots, run that cell, and run the check below it: it says whether the answer is right
 or, if not, in what respect it is wrong."""
 DO = "do this one"
+NO_BOOK = (
+    "a dash in place of each number: make book first, of the data that come with it"
+)
 # edition -> files beside the notebooks that it must not have
 WITHOUT = {
     "student": ["assessment*", "checks"],
@@ -83,13 +87,26 @@ def make_editions(root, out=None, editions=EDITIONS):
                     run.preprocess(sheet, {"metadata": {"path": root / FOLDER}})
             nbformat.write(sheet, place / _file(name))
         if edition == "student":
-            (out / edition / "chapters").mkdir()
-            for name in parameters.chapters(root):
-                chapter = words.chapter(name)
-                nbformat.write(chapter, out / edition / "chapters" / f"{name}.ipynb")
+            _write_chapters(words, out / edition / "chapters")
     return [
         Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions
     ]
+
+
+def _write_chapters(words, folder):
+    """Write the chapters in their plain edition, with the numbers of the built book."""
+    folder.mkdir()
+    book = parameters.of_book(words.root)
+    told = f"the numbers of the profile {book.name}" if book else NO_BOOK
+    print(f"student: chapters, with {told}", file=sys.stderr)
+    for name in parameters.chapters(words.root):
+        file = folder / f"{name}.ipynb"
+        executed = nbformat.read(book / name / file.name, 4) if book else None
+        nbformat.write(words.chapter(name, executed), file)
+        asked = asked_numbers(nbformat.read(words.root / "notebooks" / file.name, 4))
+        if executed and (lacking := asked - numbers_of(executed).keys()):
+            told = f"a dash for what the built book lacks: {', '.join(sorted(lacking))}"
+            print(f"student: {name} has {told}", file=sys.stderr)
 
 
 def stage_downloads(root, folder):

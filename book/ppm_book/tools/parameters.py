@@ -242,6 +242,22 @@ def of_run(folder):
     return record
 
 
+def of_book(root):
+    """Folder of the results that the built book shows, of the profile paper if that is there.
+
+    None if no book is built, or if it is made from other data than the file on board, which are their
+    owner's alone.
+    """
+    made = sorted(Path(root, "_build", "results").glob("*"))
+    for folder in sorted(made, key=lambda folder: folder.name != "paper"):
+        records = [folder / name / "run.json" for name in chapters(root)]
+        if all(map(Path.is_file, records)) and not any(
+            "ce_data_hash" in json.loads(file.read_text("utf-8")) for file in records
+        ):
+            return folder
+    return None
+
+
 def parameter_table(name):
     """Rows on the parameters of a notebook, for the command line and for the book's page."""
     quick = profile_of("quick").get(name) or {}

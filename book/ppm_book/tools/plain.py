@@ -5,6 +5,7 @@ become words. What a cell computes stays as it is.
 """
 
 import itertools
+import json
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 from pybtex.richtext import Text
 
-from ppm_book.chapters.sentences import CLAIM_MARK
+from ppm_book.chapters.sentences import CLAIM_MARK, of_claims
 from ppm_book.tools import exercises
 
 # a directive: its fence, kind, argument, options and body
@@ -32,6 +33,15 @@ NOTE = """\
 *A chapter of “{}”, in its plain edition for Jupyter. It needs the library `ppm` with its extras:
 `python -m pip install "path/to/the/repository[jupyter]"`. Near the top it has parameters, each with
 its type and a comment: change their values, then choose Run → Run All Cells.*"""
+NUMBERS = "*The numbers in the text are those of the book’s own run.*"
+NO_NUMBERS = """\
+*This file was made without a built book, so a dash, –, stands where the text has a number. The last
+cell prints those of your run.*"""
+LAST = """\
+## What your run contradicts
+
+The text above describes the book’s own run. The next cell, the last one, prints its sentences that
+your run contradicts, and the numbers that your run has for the text."""
 
 
 class Words:
@@ -91,7 +101,7 @@ class Words:
         if role == "term":
             return words or label
         if role == "glue:text":
-            return numbers.get(label, "…")
+            return numbers.get(label, "–")
         label = Path(label).name
         # what is not in the book is a name of the library
         file, found = self.names.get(label, (name, f"`{label}`"))
@@ -102,48 +112,48 @@ class Words:
         begins = START.search(match.string[: match.start()])
         return found[0].upper() + found[1:] if begins else found
 
+    def say(self, text, name, numbers):
+        """Text of the notebook of this name, said plainly."""
+        text = re.sub(r"^\(\S+\)=\n", "", CLAIM_MARK.sub("", text), flags=re.M)
+        text = TAG.sub(lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text)
+        text = re.sub(
+            r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text)
+        )
+        return ROLE.sub(lambda role: self.word(role, name, numbers), text)
+
     def plain(self, notebook, name, numbers=None):
         """Say the text of a notebook plainly, in place, with the numbers that a run gave."""
-
-        def plain(text):
-            text = re.sub(r"^\(\S+\)=\n", "", CLAIM_MARK.sub("", text), flags=re.M)
-            text = TAG.sub(
-                lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text
-            )
-            text = re.sub(
-                r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text)
-            )
-            return ROLE.sub(lambda role: self.word(role, name, numbers or {}), text)
-
-        cells = []
+        cells, numbers = [], numbers or {}
         for cell in notebook.cells:
             cells.append(cell)
             if cell.cell_type == "markdown":
-                cell.source = plain(cell.source)
+                cell.source = self.say(cell.source, name, numbers)
             if figure := cell.metadata.pop("mystnb", {}).get("figure"):
-                caption = plain(
-                    f"*{self.names[figure['name']][1]}. {figure['caption']}*"
-                )
+                caption = f"*{self.names[figure['name']][1]}. {figure['caption']}*"
+                caption = self.say(caption, name, numbers)
                 cells.append(
                     nbformat.v4.new_markdown_cell(caption, id=f"{cell.id}-caption")
                 )
         notebook.cells = cells
 
     def chapter(self, name, executed=None):
-        """A chapter's notebook in its plain edition, with the numbers of an executed one."""
+        """A chapter's notebook in its plain edition, with the numbers of an executed one.
+
+        Its last cell says which sentences a run of it contradicts.
+        """
         file = self.root / "notebooks" / f"{name}.ipynb"
         notebook = nbformat.read(file, 4)
-        notebook.cells = [
-            cell
-            for cell in notebook.cells
-            if "claims" not in cell.metadata.get("tags", ())
-        ]
+        last = [c for c in notebook.cells if "claims" in c.metadata.get("tags", ())]
+        notebook.cells = [cell for cell in notebook.cells if cell not in last]
         cited = re.findall(r"\{cite:.\}`([^`]+)`", _text(file))
-        self.plain(notebook, name, executed and _numbers(executed))
+        numbers = numbers_of(executed) if executed else {}
+        self.plain(notebook, name, numbers)
         for cell in notebook.cells:
             if "remove-input" in cell.metadata.get("tags", ()):
                 cell.metadata["jupyter"] = {"source_hidden": True}
         note, ends = NOTE.format(exercises.settings(self.root)["title"]), {}
+        if last:
+            note += f"\n\n{NUMBERS if executed else NO_NUMBERS}"
         if name in exercises.chapters(self.root):
             ends["Exercises"] = (
                 f"The exercises of this chapter are the notebook "
@@ -166,6 +176,19 @@ class Words:
             nbformat.v4.new_markdown_cell(f"## {title}\n\n{text}", id=title.lower())
             for title, text in ends.items()
         ]
+        if last:
+            told = {
+                claim: " ".join(self.say(words, name, numbers).split())
+                for claim, words in of_claims(file).items()
+            }
+            # as this edition has them
+            told = json.dumps(told, indent=4, ensure_ascii=False)
+            source = last[0].source.replace("globals()", f"globals(), sentences={told}")
+            folded = {"jupyter": {"source_hidden": True}}
+            notebook.cells += [
+                nbformat.v4.new_markdown_cell(LAST, id="claims-text"),
+                nbformat.v4.new_code_cell(source, id="claims", metadata=folded),
+            ]
         return notebook
 
 
@@ -185,7 +208,7 @@ def _text(file):
     return "\n".join(parts)
 
 
-def _numbers(notebook):
+def numbers_of(notebook):
     """Numbers that cells gave to the text, by `glue`, as text."""
     outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
     glued = {

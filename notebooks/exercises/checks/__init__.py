@@ -263,6 +263,8 @@ def _usual_slips(right):
             * right,
             "Should this be a percentage?": right / 100,
             "Logarithms in this book are natural ones.": right / np.log(10),
+            "Logarithms in this book are natural ones. Yours have the base 2.": right
+            / np.log(2),
             "This is the reciprocal: was something divided the wrong way round, or has an exponent "
             "the wrong sign?": 1 / right,
             "This is one minus the answer: the share of the others.": 1 - right,

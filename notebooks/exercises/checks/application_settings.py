@@ -91,11 +91,25 @@ def floored_unit(g):
 )
 def change_of_scale(g):
     on_logs = stats.norm.logpdf(np.log(g.income), g.line, g.spread)
+    of_ten, of_two = (
+        stats.norm.logpdf(log(g.income), g.line, g.spread)
+        for log in (np.log10, np.log2)
+    )
+    with_variance = stats.norm.logpdf(np.log(g.income), g.line, g.spread**2)
     return (
         np.abs([on_logs, on_logs - np.log(g.income)]),
         {
             "A density is a probability per unit, and the unit changes from one log dollar to one "
             "dollar.": np.abs([on_logs, on_logs]),
+            "The spread that is given is a standard deviation, not a variance.": np.abs(
+                [with_variance, with_variance - np.log(g.income)]
+            ),
+            "The model is about the natural logarithm of income. Yours has the base 10.": np.abs(
+                [of_ten, of_ten - np.log10(g.income)]
+            ),
+            "The model is about the natural logarithm of income. Yours has the base 2.": np.abs(
+                [of_two, of_two - np.log2(g.income)]
+            ),
             "Near this income, is a dollar more or less than a unit of the logarithm?": np.abs(
                 [on_logs, on_logs + np.log(g.income)]
             ),
@@ -122,6 +136,17 @@ def used_components(g):
                 np.sum(pi * g.units >= 1)
             ),
             "Base of logarithm and base of power must agree.": 2**entropy,
+            "This entropy has logarithms of base 2, and the exponential has the base e.": np.exp(
+                entropy / np.log(2)
+            ),
+            "This entropy has logarithms of base 10, and the exponential has the base e.": np.exp(
+                entropy / np.log(10)
+            ),
+            "You averaged the terms of the entropy, which add up.": np.exp(
+                entropy / pi.size
+            ),
+            "One over the sum of squares is another count of components.": 1
+            / (pi**2).sum(),
         },
         (
             "See how the chapter counts components that are in use.",
@@ -145,6 +170,8 @@ def fewer_draws(g):
                 : g.fewer
             ].max(),
             "This is what a single draw gives on average.": f.mean(),
+            "Bounds are about absolute values.": np.sort(g.log_lik[:, 0])
+            @ np.diff(chance),
             "A maximum is not proportional to the number of draws.": f.max()
             * g.fewer
             / f.size,
@@ -194,6 +221,21 @@ def distance(g):
             "In this mean, too large and too small cancel.": both(logs.mean()),
             "This is the mean absolute logarithm, not the root mean square.": both(
                 np.abs(logs).mean()
+            ),
+            "A standard deviation takes the average off first. Here the average error counts.": both(
+                logs.std()
+            ),
+            "The mean of the squares is no distance yet: what undoes the square?": both(
+                right**2
+            ),
+            "This is the largest of the seven errors. Wanted is their root mean square.": both(
+                np.abs(logs).max()
+            ),
+            "The logarithms have the base 10, and the factor the base e.": both(
+                right / np.log(10)
+            ),
+            "The logarithms have the base 2, and the factor the base e.": both(
+                right / np.log(2)
             ),
             "A distance that grows with the number of settings cannot be read as a factor.": both(
                 np.sqrt(np.sum(logs**2))

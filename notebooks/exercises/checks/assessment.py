@@ -24,14 +24,20 @@ def _limits(seen, runs):
 def weigh_and_bound(g):
     weights = ppm.record_weights(ppm.record_bounds(g.log_lik), scale=g.scale)
     delta = ppm.local_bound(g.weighted_log_lik, weights)
+    total = np.abs(g.weighted_log_lik @ weights).max()
     return (
         2 * g.releases * delta,
         {
+            "The absolute value is missing.": 0.0,
+            "This adds up the households.": 2 * g.releases * total,
             "This is Δ.": delta,
             "This is one release.": 2 * delta,
             "Where are the weights?": 2
             * g.releases
             * ppm.local_bound(g.weighted_log_lik),
+            "This is an average.": 2
+            * g.releases
+            * np.abs(g.weighted_log_lik * weights).mean(),
             "These draws are of the first fit.": 2
             * g.releases
             * ppm.local_bound(g.log_lik, weights),
@@ -57,11 +63,13 @@ def five_at_once(g):
 def share_and_interval(g):
     above = int((2 * g.bounds > g.large_epsilon).sum())
     share, n = above / g.bounds.size, g.bounds.size
+    without_two = int((g.bounds > g.large_epsilon).sum())
     normal = share + np.array([-1.96, 1.96]) * np.sqrt(share * (1 - share) / n)
     return (
         [share, *_limits(above, n)],
         {
             "This is the normal interval, not the exact one.": [share, *normal],
+            "This compares Δ with ε.": [without_two / n, *_limits(without_two, n)],
             "These are the databases that keep to ε.": [
                 1 - share,
                 *(1 - _limits(above, n))[::-1],
@@ -77,10 +85,16 @@ def share_and_interval(g):
 def undecided(g):
     one, its, other, of_that = g.distances.to_numpy().T
     gap, room = other - one, 2 * np.hypot(its, of_that)
+    sums = 2 * (its + of_that)
     return (
         [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()],
         {
             "This counts every difference.": [(gap > 0).sum(), (gap < 0).sum(), 0],
+            "This adds up errors, and not their squares.": [
+                (gap > sums).sum(),
+                (gap < -sums).sum(),
+                (np.abs(gap) <= sums).sum(),
+            ],
         },
         "The error of a difference.",
     )
@@ -116,6 +130,7 @@ def room_for_each(g):
                 cut(width / 2),
             ],
             "These are the terms inside.": [width, 1 - cut(width)],
+            "This is a number of terms.": [width, g.terms.size * cut(width)],
         },
         ("The theorem on censoring, for several releases.", "ε = m · W."),
     )
@@ -128,6 +143,14 @@ def two_recipients(g):
     return (
         [np.sqrt(within + between / 5), alone],
         {
+            "The variances are added up, and not averaged.": [
+                np.sqrt(5 * within + between / 5),
+                alone,
+            ],
+            "A standard deviation stands for b.": [
+                np.sqrt(within + np.sqrt(between) / 5),
+                alone,
+            ],
             "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
             "This takes the releases for real records.": [
                 np.sqrt(within / 5),

@@ -91,6 +91,9 @@ def gini(g):
             * (ranks * g.income).sum()
             / (n * g.income.sum())
             - (n + 1) / n,
+            "Without absolute values the differences cancel.": 0.0,
+            "This is a sum over all pairs. Their average is wanted.": right * n**2,
+            "The pairs of a record with itself count, too.": right * n / (n - 1),
             "Do you divide by the mean or the median?": right
             * g.income.mean()
             / np.median(g.income),
@@ -114,6 +117,15 @@ def combining(g):
             ),
             "This is the rule for multiple imputation of *missing* data. Synthetic data have another "
             "one.": np.sqrt(within + (1 + 1 / m) * between),
+            "The average of the variances is wanted, not their sum.": np.sqrt(
+                g.variances.sum() + between / m
+            ),
+            "What is b, a variance or a standard deviation?": np.sqrt(
+                within + np.sqrt(between) / m
+            ),
+            "This is the error of a single release. What does averaging do to b?": np.sqrt(
+                within + between
+            ),
             "This is the error of the average over releases. The sample itself has an error, too.": np.sqrt(
                 between / m
             ),
@@ -128,6 +140,7 @@ def match_risk(g):
     distance = np.abs(released - true[:, None])
     near, close = distance <= g.radius * true[:, None], distance <= g.radius * released
     own, matches = near.diagonal(), near.sum(axis=1)
+    below = released - true[:, None] <= g.radius * true[:, None]
     risk = ppm.risk.match_risk(true, released[None], radius=g.radius)
     return (
         risk["expected match risk"].iloc[0],
@@ -137,6 +150,10 @@ def match_risk(g):
             "Wanted is a number of units, not a share of them.": (
                 own / np.maximum(matches, 1)
             ).mean(),
+            "This radius is a share of an income, not an amount.": 0.0,
+            "A match may lie on either side of the true income: what is missing?": (
+                below.diagonal() / np.maximum(below.sum(axis=1), 1)
+            ).sum(),
             "Who has matches, but not the own record among them?": (
                 1 / matches[matches > 0]
             ).sum(),
@@ -167,6 +184,12 @@ def several_releases(g):
             "An average's standard error falls with √m.": np.ceil(
                 (alarms + power) / apart
             ),
+            "The quantile of a small probability is negative. How far are the two apart?": np.ceil(
+                ((power - alarms) / apart) ** 2
+            ),
+            "The spread is a standard deviation, not a variance.": np.ceil(
+                needed * g.spread**2
+            ),
             "The intruder only looks upwards: all false alarms are on one side.": np.ceil(
                 two_sided
             ),
@@ -190,6 +213,17 @@ def neighbours(g):
                 distance > radius * income
             ).sum(axis=1)
             / 5,
+            "Units with a larger income can be too far away as well.": (
+                income[:, None] - income > radius * income[:, None]
+            ).sum(axis=1)
+            / 5,
+            "Units with a smaller income can be too far away as well.": (
+                income - income[:, None] > radius * income[:, None]
+            ).sum(axis=1)
+            / 5,
+            "These are numbers of units. Wanted are shares of the others.": outside.sum(
+                axis=1
+            ),
             "This radius is a share of the income, not an amount.": (
                 distance > radius
             ).sum(axis=1)

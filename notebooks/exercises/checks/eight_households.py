@@ -56,6 +56,7 @@ def differencing(g):
             "One is a mean and the other a total.": g.total_of_all - g.mean_of_nine,
             "Over how many is the second one a mean?": 8 * g.mean_of_nine
             - g.total_of_all,
+            "This is the total of all nine.": 9 * g.mean_of_nine,
         },
         "Turn both published numbers into totals first.",
     )
@@ -65,6 +66,12 @@ def differencing(g):
 def reconstruction(g):
     least_squares = np.linalg.lstsq(g.subsets, g.noisy_totals, rcond=None)[0]
     first_eight = np.linalg.lstsq(g.subsets[:8], g.noisy_totals[:8], rcond=None)[0]
+    groups, sums = g.subsets.sum(axis=0), g.subsets.T @ g.noisy_totals
+    averages = sums / groups
+    others = (g.noisy_totals.sum() - sums) / (len(g.subsets) - groups)
+    # of a group of nobody the total is not used
+    by_head = g.noisy_totals / np.maximum(g.subsets.sum(axis=1), 1)
+    by_head = g.subsets.T @ by_head / groups
     return (
         np.rint(least_squares),
         {
@@ -73,8 +80,22 @@ def reconstruction(g):
             "With as many equations as unknowns the noise is taken for signal. Use all of the totals.": np.rint(
                 first_eight
             ),
+            "The nearest whole number may lie above.": np.floor(least_squares),
             "The average of the totals that contain a household contains the others too. Solve for "
-            "all eight at once.": g.subsets.T @ g.noisy_totals / g.subsets.sum(axis=0),
+            "all eight at once.": averages,
+            "The average of the totals that contain a household contains the others too, rounded or "
+            "not. Solve for all eight at once.": np.rint(averages),
+            "A total divided by the number of its households is their average, and not yet one of "
+            "them. Solve for all eight at once.": by_head,
+            "A total divided by the number of its households is their average, rounded or not. Solve "
+            "for all eight at once.": np.rint(by_head),
+            "The totals with a household and those without it differ by the other households as "
+            "well. Solve for all eight at once.": averages - others,
+            "The totals with a household and those without it differ by the other households as "
+            "well, rounded or not. Solve for all eight at once.": np.rint(
+                averages - others
+            ),
+            "You added up the totals that contain a household. Solve for all eight at once.": sums,
         },
         "Each total is one linear equation in eight unknowns.",
     )
@@ -93,18 +114,48 @@ def record_bounds(g):
             "This is an average. A promise needs the worst draw.": np.abs(
                 g.log_lik
             ).mean(axis=0),
+            "Draws are compared, and not added up.": np.abs(g.log_lik).sum(axis=0),
+            "This is the draw at which a household is the most likely. A bound belongs to the worst "
+            "one.": np.abs(g.log_lik).min(axis=0),
+            "These are places of draws. Wanted are the values that stand there.": np.abs(
+                g.log_lik
+            ).argmax(axis=0),
         },
         "See the idea, and step 1 of the chapter.",
     )
 
 
+def _risk(bounds):
+    return (bounds - bounds.min()) / np.ptp(bounds)
+
+
 @exercise("one weight for each of the eight households")
 def weights(g):
     bounds = ppm.record_bounds(g.log_lik)
-    risk = (bounds - bounds.min()) / np.ptp(bounds)
+    risk = _risk(bounds)
+
+    def weighed(bounds):
+        return ppm.record_weights(bounds, scale=g.scale, shift=g.shift)
+
     return (
-        ppm.record_weights(bounds, scale=g.scale, shift=g.shift),
+        weighed(bounds),
         {
+            "The line is right, and the bounds are not: the largest log-likelihood is no largest "
+            "absolute value.": np.clip(
+                g.scale * (1 - _risk(g.log_lik.max(axis=0))) + g.shift, 0, 1
+            ),
+            "The line is right, and the bounds are not: you took averages over draws.": weighed(
+                np.abs(g.log_lik).mean(axis=0)
+            ),
+            "The line is right, and the bounds are not: you took places of draws.": weighed(
+                np.abs(g.log_lik).argmax(axis=0)
+            ),
+            "The line is right, and the bounds are not: you took the draws that suit best.": weighed(
+                np.abs(g.log_lik).min(axis=0)
+            ),
+            "The shift comes with its sign. Is it added?": np.clip(
+                g.scale * (1 - risk) - g.shift, 0, 1
+            ),
             "At least one is no weight: see the end of step 1.": g.scale * (1 - risk)
             + g.shift,
             "The riskiest household has the largest of your weights. It should be the other way round.": np.clip(
@@ -141,6 +192,17 @@ def local_epsilon(g):
             "Multiplying the bounds of step 1 by the weights is not step 2: the posterior has moved.": 2
             * g.releases
             * ppm.local_bound(g.log_lik, g.weights),
+            "Of negative numbers the largest is the one nearest to 0. What comes before the "
+            "maximum?": 0.0,
+            "You added up the households. Δ is the bound of a single one.": 2
+            * g.releases
+            * np.abs(g.weighted_log_lik @ g.weights).max(),
+            "You added up the whole matrix. Δ is the bound of a single household.": 2
+            * g.releases
+            * np.abs(g.weights * g.weighted_log_lik).sum(),
+            "This is an average. A promise needs the worst draw of the worst household.": 2
+            * g.releases
+            * np.abs(g.weights * g.weighted_log_lik).mean(),
         },
         "See steps 2 and 3 of the chapter.",
     )
@@ -163,6 +225,10 @@ def whose_bounds_rise(g):
                 "A"
             },
             "These are the households whose bound fell.": letters(after < before),
+            "The largest log-likelihoods are no largest absolute values.": letters(
+                (g.street_weights * g.street_weighted_log_lik).max(axis=0)
+                > g.street_log_lik.max(axis=0)
+            ),
             "These bounds are compared before they are multiplied by the weights.": letters(
                 ppm.record_bounds(g.street_weighted_log_lik) > before
             ),
@@ -175,19 +241,36 @@ def whose_bounds_rise(g):
 def three_tables(g):
     totals, known = g.tables.sum(axis=1), g.counts[:-1]
 
-    def probability(totals, prior=(1, 0.1), rows=8):
+    def log_p(totals, prior=(1, 0.1), rows=8):
+        """Of each total, with H and without."""
         records = np.array([[g.counts.sum(), g.counts.size], [known.sum(), known.size]])
         shape, rate = (records + prior).T
-        log_p = stats.nbinom.logpmf(totals[:, None], shape, rate / (rate + rows)).sum(
-            axis=0
-        )
-        return expit(log_p[0] - log_p[1])
+        return stats.nbinom.logpmf(totals[:, None], shape, rate / (rate + rows))
+
+    def probability(*arguments, **options):
+        with_h, without = log_p(*arguments, **options).sum(axis=0)
+        return expit(with_h - without)
+
+    added = np.exp(log_p(totals)).sum(axis=0)
 
     right = probability(totals)
     return (
         right,
         {
             "These are odds. Which probability belongs to them?": right / (1 - right),
+            "These are log odds. Which probability belongs to them?": np.log(
+                right / (1 - right)
+            ),
+            "The tables are independent of each other, and you added up their probabilities.": added[
+                0
+            ]
+            / added.sum(),
+            "Log-probabilities of independent tables add up, and are not averaged.": expit(
+                np.log(right / (1 - right)) / len(totals)
+            ),
+            "A table has a total, and you added up over the tables.": probability(
+                g.tables.sum(axis=0)
+            ),
             "This is what the first table tells. There are three.": probability(
                 totals[:1]
             ),

@@ -70,6 +70,14 @@ def posterior(g):
                 g.shape + visits,
                 g.rate + records,
             ],
+            "In the second number the weights add up, and are not averaged.": [
+                g.shape + visits,
+                g.rate + total / records,
+            ],
+            "You averaged what adds up over the records.": [
+                g.shape + visits / records,
+                g.rate + total / records,
+            ],
             "SciPy has the scale, the book the rate.": [
                 g.shape + visits,
                 1 / (g.rate + total),
@@ -82,6 +90,7 @@ def posterior(g):
 @exercise("one number, in nats")
 def extreme_draws(g):
     at_draws = stats.poisson.logpmf(g.count, g.mu_draws)
+    at_ends = np.abs([at_draws.min(), at_draws.max()])
     return (
         np.abs(at_draws).max(),
         {
@@ -90,6 +99,13 @@ def extreme_draws(g):
             ),
             "One of the two extreme draws is the worst one, but not this one: the count lies far "
             "above the mean.": -stats.poisson.logpmf(g.count, g.mu_draws.max()),
+            "Of the two extreme draws one is the worst. They are not added up.": at_ends.sum(),
+            "Of the two extreme draws one is the worst. They are not averaged.": at_ends.mean(),
+            "This is a place of a draw. Wanted is the value there.": np.abs(
+                at_draws
+            ).argmax(),
+            "The largest log-probability is no largest absolute value: it belongs to the draw that "
+            "suits the count best.": at_draws.max(),
             "This is a probability. The bound is about its logarithm.": stats.poisson.pmf(
                 g.count, g.mu_draws
             ).max(),
@@ -106,6 +122,9 @@ def three_bounds(g):
 
     def bound(counts, mu):
         return np.abs(stats.poisson.logpmf(counts, np.reshape(mu, (-1, 1)))).max()
+
+    def smallest(counts, mu):
+        return np.abs(stats.poisson.logpmf(counts, np.reshape(mu, (-1, 1)))).min()
 
     local, limit, public = (
         bound(seen, g.mu_draws),
@@ -141,6 +160,17 @@ def three_bounds(g):
                 min(bound(kept, end) for end in ends),
             ],
             "The first two are in each other's place.": [limit, local, public],
+            "The largest log-probability is no largest absolute value: it belongs to the most "
+            "ordinary count.": [
+                -smallest(seen, g.mu_draws),
+                -smallest(kept, 100.0),
+                -smallest(kept, ends),
+            ],
+            "These belong to the most ordinary count. A bound is about the least likely one.": [
+                smallest(seen, g.mu_draws),
+                smallest(kept, 100.0),
+                smallest(kept, ends),
+            ],
         },
         "Local: its records, its draws. At the limit: every kept count, one μ. Global: every kept "
         "count, every μ.",
@@ -177,6 +207,7 @@ def removed(g):
             "You compared the unweighted bounds with M. What is compared is the product with the "
             "weight.": np.sum(g.bounds > g.M),
             "These are the records that stay.": np.sum(kept > 0),
+            "This is a share. Wanted is how many records they are.": np.mean(kept == 0),
             "Which record had lost its weight before?": np.sum(
                 g.weights * g.bounds > g.M
             ),
@@ -303,6 +334,15 @@ def safety(g):
             "You took one database as the agency's. Take every one in turn.": np.mean(
                 bounds > g.factor * np.median(bounds)
             ),
+            "This is a number of pairs of databases, and not a share of them.": above(
+                g.factor
+            )
+            * bounds.size
+            * (bounds.size - 1),
+            "This is how many databases there are on average. Wanted is a share of the others.": above(
+                g.factor
+            )
+            * (bounds.size - 1),
             "How many *other* databases does a database have?": above(g.factor)
             * (bounds.size - 1)
             / bounds.size,

@@ -51,6 +51,10 @@ def posterior_mean(g):
             "The prior has a shape as well: it adds to the number of visits.": g.published_mean
             * (n + g.rate)
             - total,
+            "The prior's shape is in the mean: is it added or taken away?": g.published_mean
+            * (n + g.rate)
+            + g.shape
+            - total,
             "How many households are in the published mean?": g.published_mean
             * (n - 1 + g.rate)
             - total

@@ -28,6 +28,9 @@ def bounded_range(g):
             "This is the formula for a loss of which only the absolute value is limited. Bounded "
             "range is more: look at the divisor.": spent(g.releases * g.width**2 / 2),
             "Nats are natural logarithms.": spent(rho, np.log10),
+            "Nats are natural logarithms, and bits have the base 2.": spent(
+                rho, np.log2
+            ),
             "One term of the sum is missing.": spent(rho) - rho,
         },
         "See the corollary on bounded range.",

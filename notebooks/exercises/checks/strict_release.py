@@ -108,6 +108,10 @@ def strict_epsilon(g):
                 m * width,
                 m * width,
             ],
+            "The width is a distance: look at the sign of the lower limit.": [
+                m * (g.high + g.low),
+                2 * m * (g.high + g.low),
+            ],
             "What counts is the distance of the limits, not how far they are from 0.": [
                 m * abs(g.low),
                 2 * m * abs(g.low),
@@ -154,6 +158,11 @@ def cut_off(g):
         {
             "The weight comes first, then the limits.": outside(g.log_lik),
             "There are two limits.": np.mean(terms < g.low),
+            "There are two limits, and the terms below the lower one are cut off as well.": np.mean(
+                terms > g.high
+            ),
+            "This is a number of terms, not a share of them.": outside(terms)
+            * terms.size,
             "This is the share that the limits leave alone.": 1 - outside(terms),
             "This is the share of households that some draw cuts off. A term is one household at one "
             "draw.": np.mean(((terms < g.low) | (terms > g.high)).any(axis=0)),
@@ -202,6 +211,10 @@ def laplace(g):
                 1 / g.epsilon,
             ],
             "The second number is a variance.": [1 / g.epsilon, noise.var()],
+            "A variance is twice a squared scale. What is its root?": [
+                1 / g.epsilon,
+                2 / g.epsilon,
+            ],
             "With a smaller ε there is more noise.": [
                 g.epsilon,
                 np.sqrt(2) * g.epsilon,
@@ -222,6 +235,9 @@ def drowned(g):
             ),
             "This is one share for each bin. Groups stand in rows.": np.mean(
                 g.counts < noise.std(), axis=0
+            ),
+            "You compared with the variance of the noise.": np.mean(
+                g.counts < noise.var(), axis=1
             ),
             "You compared with the scale of the noise.": np.mean(
                 g.counts < 1 / g.epsilon, axis=1
@@ -245,6 +261,11 @@ def which_epsilon(g):
         first,
         {
             "For one of them the published records alone are near enough.": above,
+            "These are places in the list. Wanted are the values of ε that stand there.": enough.argmax(
+                axis=1
+            ),
+            "These are places in the list, counted from 1. Wanted are the values of ε that stand "
+            "there.": enough.argmax(axis=1) + 1,
             "Larger than needed: what is nearer than that is paid for, and nobody uses it.": [
                 epsilons[-1]
             ]

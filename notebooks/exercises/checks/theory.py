@@ -24,6 +24,19 @@ def three_candidates(g):
             "Probabilities add up to 1: divide by the normaliser.": np.exp(sums),
             "These are sums of logarithms, not probabilities.": sums,
             "Every record has counted in full here.": softmax(g.log_lik.sum(axis=1)),
+            "Probabilities add up to 1, and you divided by the largest.": np.exp(
+                sums - sums.max()
+            ),
+            "Probabilities add up to 1, and you divided by the average.": softmax(sums)
+            * 3,
+            "You added up likelihoods. What adds up over records?": (
+                np.exp(g.log_lik) @ g.weights
+            )
+            / (np.exp(g.log_lik) @ g.weights).sum(),
+            "You averaged over the households, whose terms add up.": softmax(sums / 2),
+            "You divided by the sum of the weights. Terms add up, and are not averaged.": softmax(
+                sums / g.weights.sum()
+            ),
         },
         (
             "See the definition of the pseudo posterior, with a uniform prior.",

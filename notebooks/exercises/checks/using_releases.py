@@ -122,6 +122,9 @@ def one_release(g):
             "A variance is the square of a standard error.": _around(
                 g.estimate, ((2 + 1 / g.weight) * g.variance) ** 2
             ),
+            "A standard error is the root of a variance.": _around(
+                g.estimate, (2 + 1 / g.weight) * g.variance**2
+            ),
             "A smaller weight makes a posterior wider, not narrower.": of_one(
                 2 + g.weight
             ),
@@ -157,6 +160,12 @@ def from_tables(g):
     return (
         _combined(means, variances)[1:],
         {
+            "This takes the variance of the hours for that of their mean.": _combined(
+                means, n * variances
+            )[1:],
+            "You added up the variances of the releases. Their average is wanted.": _combined(
+                means, m * variances
+            )[1:],
             "Five releases do not have five times the information of the confidential records.": _around(
                 mean, g.released.var(ddof=1) / (m * n)
             ),
@@ -168,6 +177,14 @@ def from_tables(g):
             "Only b comes from few releases; the other part of the variance does not. The degrees of "
             "freedom take that into account.": _around(mean, variance, stats.t(m - 1)),
             "The scatter between the releases is missing.": _around(mean, within),
+            "A standard error is the root of a variance.": _around(
+                mean, variance**2, stats.t(freedom)
+            ),
+            "What is b, a variance or a standard deviation?": _around(
+                mean,
+                within + np.sqrt(between) / m,
+                stats.t((m - 1) * (1 + within * m / np.sqrt(between)) ** 2),
+            ),
         },
         "Two columns, one row a release: the estimate, and its squared standard error.",
     )
@@ -188,6 +205,18 @@ def negative_variance(g):
             "This is what the second rule puts for A. The variance of the average has another part.": [
                 partially,
                 outer - inner,
+            ],
+            "You added up the variances of the releases. Their average is wanted.": [
+                m * inner + outer / m,
+                (1 + 1 / m) * outer - m * inner,
+            ],
+            "Look at the last sign of the second formula.": [
+                partially,
+                (1 + 1 / m) * outer + inner,
+            ],
+            "What is b, a variance or a standard deviation?": [
+                inner + np.sqrt(outer) / m,
+                (1 + 1 / m) * np.sqrt(outer) - inner,
             ],
             "Look at the divisor of b.": [
                 inner + divided_by_m / m,
@@ -225,6 +254,10 @@ def read_the_weight(g):
             "The chance in the confidential records is the same in all of them.": 1
             / (ratio - 2),
             "Compare variances, not standard deviations.": 1 / (np.sqrt(ratio) - 1),
+            "What is b, a variance or a standard deviation?": 1
+            / (g.many_averages.std(ddof=1) / g.many_variances.mean() - 1),
+            "You added up the variances of the releases. Their average is wanted.": 1
+            / (ratio / g.many_variances.size - 1),
         },
         (
             "Which formula of the chapter has the weight in it?",
@@ -247,6 +280,16 @@ def missed(g):
                 covered,
                 np.sqrt(covered * (1 - covered)),
                 off / scatter,
+            ],
+            "The first number counts intervals. Their share is wanted.": [
+                covered * len(g.low),
+                error,
+                off / scatter,
+            ],
+            "In the third number you divided by a variance.": [
+                covered,
+                error,
+                off / scatter**2,
             ],
             "The third number is the bias itself. Measure it in standard deviations of the estimate.": [
                 covered,

@@ -66,6 +66,10 @@ def twin(g):
                 changes.max(),
                 0.0,
             ],
+            "Wanted is the largest change, not all of them together.": [
+                np.abs(changes).sum(),
+                0.0,
+            ],
             "Wanted is the largest change, not the average.": [
                 np.abs(changes).mean(),
                 0.0,
@@ -90,6 +94,16 @@ def exact_loss(g):
             "An average is no guarantee: the definition asks about every set.": np.abs(
                 losses
             ).mean(),
+            "This is the μ at which the loss is the largest. Wanted is the loss there.": g.mu[
+                np.abs(losses).argmax()
+            ],
+            "You added up over the grid. Wanted is the largest loss on it.": np.abs(
+                losses
+            ).sum(),
+            "This is the smallest loss on the grid.": np.abs(losses).min(),
+            "This is a place on the grid. Wanted is the loss there.": np.abs(
+                losses
+            ).argmax(),
             "SciPy speaks of the scale, the book of the rate.": np.abs(
                 _log_ratio(g, g.shape, g.rate, power=1)
             ).max(),
@@ -178,6 +192,10 @@ def unit(g):
                 in_dollars,
                 in_dollars / 1000,
             ],
+            "The spread is a standard deviation, not a variance.": [
+                in_dollars + np.log(g.spread),
+                in_dollars - np.log(1000) + np.log(g.spread / 1000),
+            ],
             "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.": [
                 in_dollars,
                 in_dollars + np.log(1000),
@@ -217,11 +235,28 @@ def public_oscillations(g):
 def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
+    ends = stats.poisson.logpmf(g.counts[:, None], np.array(g.public))
     return (
         np.minimum(1, g.M / bounds),
         {
             "Some of these are no weights: they count a household more than once.": g.M
             / bounds,
+            "The largest log-probability is no largest absolute value: your bounds are below 0.": np.minimum(
+                1, g.M / ends.max(axis=1)
+            ),
+            "A weight is not below 0. Neither is a bound.": -g.M / bounds,
+            "You added up both ends. A bound is the larger of the two.": np.minimum(
+                1, g.M / np.abs(ends).sum(axis=1)
+            ),
+            "You averaged both ends. A bound is the larger of the two.": np.minimum(
+                1, g.M / np.abs(ends).mean(axis=1)
+            ),
+            "You took the end that suits the household best. A bound belongs to the other one.": np.minimum(
+                1, g.M / np.abs(ends).min(axis=1)
+            ),
+            "These weights keep the *oscillation* at M or below.": np.minimum(
+                1, g.M / model.oscillations_within(*g.public)
+            ),
             "The household with the largest bound has the largest of your weights.": np.minimum(
                 1, bounds / g.M
             ),

@@ -81,6 +81,9 @@ def detection(g):
             "A limit above 1 says nothing, but the other limit says more than 1 does.": np.minimum(
                 np.exp(both) * a, 1
             ),
+            "Both limits hold, and you took the larger one.": np.maximum(
+                np.exp(both) * a, 1 - np.exp(-both) * (1 - a)
+            ),
             "The two rates are tied together by a factor, not by a difference.": a
             + 1
             - np.exp(-both),

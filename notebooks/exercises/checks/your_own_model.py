@@ -100,6 +100,18 @@ def what_to_diagnose(g):
             "This is the weighted log-likelihood of the whole table: worth a look, but Δ is not its "
             "maximum.": weighted.sum(axis=-1),
             "Multiply by the weights first.": np.abs(g.chains_log_lik).max(axis=-1),
+            "You added up the records. Δ is the bound of a single one.": np.abs(
+                weighted
+            ).sum(axis=-1),
+            "This is the record that each draw suits best. Δ belongs to the worst.": np.abs(
+                weighted
+            ).min(axis=-1),
+            "This is an average over records. Δ belongs to the worst.": np.abs(
+                weighted
+            ).mean(axis=-1),
+            "These are places of records. Wanted are the values that stand there.": np.abs(
+                weighted
+            ).argmax(axis=-1),
             "This is the best fitted record of each draw. Δ belongs to the worst.": weighted.max(
                 axis=-1
             ),
@@ -121,6 +133,21 @@ def cents(g):
             "dollars?": ppm.local_bound(g.spending_log_lik + unit),
             "This is the bound in dollars.": ppm.local_bound(
                 g.spending_log_lik - np.log(1e3)
+            ),
+            "The largest log-likelihood is no largest absolute value.": (
+                g.spending_log_lik - unit
+            ).max(),
+            "This is an average. A bound belongs to the worst draw of the worst record.": np.abs(
+                g.spending_log_lik - unit
+            ).mean(),
+            "You added up the whole matrix. A bound belongs to a single record at one draw.": np.abs(
+                g.spending_log_lik - unit
+            ).sum(),
+            "The log-likelihoods are natural logarithms, and that of the unit has the base 2.": ppm.local_bound(
+                g.spending_log_lik - np.log2(1e5)
+            ),
+            "The log-likelihoods are natural logarithms. Which one did you take of the unit?": ppm.local_bound(
+                g.spending_log_lik - np.log10(1e5)
             ),
             "The density is divided, not its log.": ppm.local_bound(
                 g.spending_log_lik / 1e5
@@ -149,6 +176,10 @@ def left_of_a_list(g):
             ),
             "This is the sum of squares. Its reciprocal counts candidates.": from_left(
                 (p**2).sum()
+            ),
+            "You averaged the squares, which add up.": from_left(1 / (p**2).mean()),
+            "You took one over the largest probability, and not over the sum of squares.": from_left(
+                1 / p.max()
             ),
             "All three parameters together divide the list so. What does each of them do, if all do "
             "the same?": from_left(left, 1),
