@@ -10,7 +10,7 @@ from laws.table import MODELS, Cell
 from laws.test_laws import CELLS, LAWS
 
 import ppm
-from ppm import bounds, candidates
+from ppm import bounds, candidates, terms
 from ppm.fit import Fit
 from ppm.terms import Terms
 
@@ -114,7 +114,7 @@ SLIPS = {
             ),
         ),
     },
-    "a_record_that_is_impossible_at_the_center_changes_no_others_level": {
+    "an_impossible_record_leaves_all_others_terms_as_they_are": {
         "no levels at all": (
             CENTERED,
             instead(
@@ -125,6 +125,11 @@ SLIPS = {
                 ),
             ),
         ),
+        "one level of 0 switches all off": (
+            CENTERED,
+            instead(terms, "weighted", all_or_nothing),
+        ),
+        "of own weights too": (OWN, instead(terms, "weighted", all_or_nothing)),
     },
     "own_weights_take_no_more_than_they_must": {
         "by the bound": (
