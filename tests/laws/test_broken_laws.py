@@ -71,6 +71,14 @@ def all_or_nothing(right, values, weights, levels=0.0):
     return right(values, weights, levels if np.all(levels) else 0.0)
 
 
+def of_first(model, terms, name):
+    """Terms with what the first ones that this model saw had that was not all alike."""
+    given = getattr(terms, name)
+    if np.ptp(given):
+        vars(model)["first"] = given
+    return replace(terms, **{name: vars(model).get("first", given)})
+
+
 def two_thetas(right, one_fit, place, rng):
     database = right(one_fit, place, rng)
     other = right(one_fit, place - 1, rng)
@@ -138,6 +146,28 @@ SLIPS = {
                 ppm.Candidates,
                 "ends",
                 lambda right, model: np.array([right(model)[0], 0 * right(model)[1]]),
+            ),
+        ),
+    },
+    "a_model_keeps_nothing_of_the_terms_before": {
+        "levels of the terms before": (
+            CENTERED,
+            instead(
+                ppm.Candidates,
+                "_totals",
+                lambda right, model, terms: right(
+                    model, of_first(model, terms, "levels")
+                ),
+            ),
+        ),
+        "weights of the terms before": (
+            ("GammaPoisson", "weights"),
+            instead(
+                ppm.GammaPoisson,
+                "draw",
+                lambda right, model, terms, *a: right(
+                    model, of_first(model, terms, "weights"), *a
+                ),
             ),
         ),
     },

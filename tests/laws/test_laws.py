@@ -18,7 +18,7 @@ from ppm import bounds, candidates
 from ppm.chains import effective_draws
 
 close = np.testing.assert_allclose
-LAWS = {}
+LAWS, GIVEN = {}, COLUMNS["weights"]
 
 
 def law(where=lambda row, column: True):
@@ -142,6 +142,25 @@ def probability(cell, drawn, grid, total):
             distance = np.abs(shares - below).max()
             agreement.append(stats.kstwobign.sf(distance * draws**0.5))
     return min(agreement)
+
+
+@law(lambda row, column: seeded(row) and (column.centered or column is GIVEN))
+def a_model_keeps_nothing_of_the_terms_before(cell):
+    """One that is compiled or read once serves all rules, in any order."""
+    records = cell.terms.records
+    others = replace(cell.terms, weights=np.ones(records), levels=np.zeros(records))
+    settings = {"warmup": 2} if cell.model.chains else {}
+
+    def seen(terms):
+        drawn = cell.model.draw(terms, 10, np.random.default_rng(3), **settings)
+        chances = [cell.model.probabilities(terms)] if cell.row.finite else []
+        return drawn, chances
+
+    first, second = seen(others), seen(cell.terms)
+    for one, again in (first, seen(others)), (second, seen(cell.terms)):
+        np.testing.assert_equal(one, again)
+    with np.testing.assert_raises(AssertionError):
+        np.testing.assert_equal(first, second)
 
 
 @law()
