@@ -796,6 +796,21 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
             )
 
 
+def test_what_a_run_writes_is_its_owner_s_alone_whatever_the_shell_lets_others_see(
+    root, monkeypatch
+):
+    def writes(name, *_, **__):
+        (folder := Path("r")).mkdir()
+        (folder / f"{name}.html").write_text("income 98765")
+        return folder
+
+    monkeypatch.setattr(studio, "run", writes)
+    assert studio.main(["run", "counts"]) == 0
+    assert not any(
+        file.stat().st_mode & 0o077 for file in (Path("r"), *Path("r").iterdir())
+    )
+
+
 def staged(made, folder, **given):
     """A notebook of the name counts as a build or a run stages it."""
     (folder / "notebooks").mkdir(exist_ok=True)
