@@ -14,6 +14,12 @@ def _cells(name):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def cell_of(name, words):
+    """Text of the one cell of a chapter that has these words."""
+    (text,) = [cell.source for cell in _cells(name) if words in cell.source]
+    return text
+
+
 def of_chapter(name):
     """What a chapter's cells with the tag ``function`` define."""
     names = {}

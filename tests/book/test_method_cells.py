@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 import pytest
-from cells import of_chapter, run_chapter
+from cells import cell_of, of_chapter, run_chapter
 from scipy import stats
 from scipy.special import logsumexp
 
 import ppm
-from ppm_book.chapters import household, page
+from ppm_book.chapters import household, page, plots
 
 close = np.testing.assert_allclose
 # chapters that take seconds at the paper's sizes
@@ -212,6 +212,23 @@ def test_an_attack_on_three_tables_has_five_false_alarms_in_a_hundred_at_most():
             law = model.posterior(weighted if name[0] == "P" else np.ones(8))
             mean, spread = law.mean(), law.std()
         close(row[["mean of μ", "± of μ"]].astype(float), [mean, spread], rtol=1e-6)
+
+
+def test_three_noises_of_a_mean_are_those_of_their_laws():
+    names = {"np": np, "stats": stats, "plots": plots, "epsilon": 0.1}
+    exec(cell_of("strict_release", '"a noisy sum"'), names)
+    n, c, reach, found = (names[name] for name in ("n", "c", "reach", "noises"))
+    # a sum that one record moves by c, over the number of records
+    close(found["a noisy sum"], stats.laplace(scale=c / 0.1).std() / n)
+    close(found["sampling error"], stats.norm().std() / np.sqrt(n))
+    # own weights, by the record at c: its term moves by ε over means from -reach to reach
+    mu = np.linspace(-reach, reach, 4001)
+    weight = 0.1 / np.ptp(stats.norm.logpdf(c, mu))
+    for place in (0, 30, 60, 100):
+        density = np.exp(-n[place] * weight * mu**2 / 2)
+        close(
+            found["a draw"][place] ** 2, np.average(mu**2, weights=density), rtol=0.01
+        )
 
 
 def test_three_releases_are_combined_as_the_rule_of_the_next_cell_says():
