@@ -62,6 +62,23 @@ def heard():
         signal.signal(number, handler)
 
 
+@pytest.fixture(autouse=True)
+def own_state():
+    """What a command sets for its process, which here is that of all tests, ends with the test.
+
+    Each begins with the usual umask. What a library sets when it is imported stays.
+    """
+    umask, folder, before = os.umask(0o022), os.getcwd(), dict(os.environ)
+    yield
+    os.umask(umask)
+    os.chdir(folder)
+    own = {name for name in os.environ if name.startswith("PPM_")} - before.keys()
+    for name in own:
+        del os.environ[name]
+    del before["PYTEST_CURRENT_TEST"]
+    os.environ.update(before)
+
+
 def pytest_xdist_auto_num_workers(config):
     """One process more than cores: some wait for a browser, a clock or another one's notebook."""
     return (os.cpu_count() or 1) + 1

@@ -60,28 +60,6 @@ def test_the_readme_says_what_an_installation_brings():
     assert brought(README) == (needed, {*PROJECT["optional-dependencies"]})
 
 
-def test_a_source_distribution_has_every_file():
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout: nothing says which files belong to it")
-    tracked = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
-    manifest = (ROOT / "MANIFEST.in").read_text("utf-8")
-    listed = " ".join(
-        re.findall("^(?:include|graft) (.*)", manifest, re.MULTILINE)
-    ).split()
-    # setuptools takes these by itself
-    listed += [
-        "MANIFEST.in",
-        "README.md",
-        "pyproject.toml",
-        *PROJECT["license-files"],
-        "ppm",
-    ]
-    assert "paper.md" in tracked
-    assert not [file for file in tracked if file.partition("/")[0] not in listed]
-
-
 def steps(text):
     """Commands of a workflow."""
     jobs = yaml.safe_load(text)["jobs"].values()

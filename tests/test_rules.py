@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -222,3 +223,19 @@ def test_one_weight_without_a_finite_bound_says_so():
     for rule in ppm.OneWeight(epsilon=1.0), ppm.OneWeight(ppm.ByRisk()):
         with pytest.raises(ValueError, match="^OneWeight needs finite bounds"):
             ppm.fit(impossible, rule, draws=20, random_seed=1)
+
+
+def test_records_that_are_impossible_have_no_weight_or_no_bound_keep_nobody_elses():
+    """All kinds beside each other: ordinary, impossible at a draw, of weight 0, of bound 0."""
+    weights = np.array([0.5, 0.8, 0.7, 0.0, 0.5])
+    bounds = np.array([2.0, 4.0, np.inf, 0.0, 0.0])
+    found = SimpleNamespace(
+        weights=weights, record_bounds=bounds, terms=ppm.Terms(weights)
+    )
+    raised = ppm.Reweighted(k=0.9).terms(None, lambda rule: found).weights
+    assert raised == pytest.approx([0.9, 0.8 * 0.9, 0.0, 0.0, 1.0])
+    by_risk = ppm.ByRisk(0.5, 0.3).terms(None, lambda rule: found).weights
+    # of the finite ones the largest has risk 1; no weight above 0 bounds an infinite one
+    assert by_risk == pytest.approx([0.55, 0.3, 0.0, 0.8, 0.8])
+    truncated = ppm.ByRisk(0.5, 0.3, 1.1).terms(None, lambda rule: found).weights
+    assert truncated == pytest.approx([0.55, 0.0, 0.0, 0.8, 0.8])

@@ -194,3 +194,43 @@ def test_the_ledger_gets_each_statistic_by_its_name_with_the_sizes():
         contraction.table(study, **settings), contraction.UP_TO_1000
     )
     assert contraction.unknown_at_1000().keys() <= names.keys()
+
+
+def test_numbers_of_one_study_are_the_statistics_that_they_are_called_by():
+    rng = np.random.default_rng(6)
+    study = pd.DataFrame(
+        [
+            {"mechanism": mechanism, "size": size, "database": database}
+            | {"bound": rng.gamma(9.0), "average": rng.normal(9.0), "removed": 2}
+            for mechanism in ("Unweighted", "Weighted-M")
+            for size in (100, 400)
+            for database in range(40)
+        ]
+    )
+    table = contraction.table(study, truncate_at=9.0, mean=9.0)
+    found = table.set_index(["mechanism", "statistic", "size"])["value"].sort_index()
+    groups = study.groupby(["mechanism", "size"])
+    bounds, averages = groups["bound"], groups["average"]
+    shift = (averages.mean() - averages.mean()["Unweighted"]) / averages.std()[
+        "Unweighted"
+    ]
+    known = {
+        "smallest bound": bounds.min(),
+        "median bound": bounds.median(),
+        "largest bound": bounds.max(),
+        "range of bounds": bounds.max() - bounds.min(),
+        "largest over smallest bound": bounds.max() / bounds.min(),
+        "spread of bounds": bounds.std(),
+        "average of the mean": averages.mean(),
+        "bias of the mean": (averages.mean() - 9.0).abs(),
+        "shift of the mean in standard deviations": shift.abs(),
+        "share of bounds above M": bounds.apply(lambda bound: (bound > 9.0).mean()),
+    }
+    for statistic, values in known.items():
+        for (mechanism, size), value in values.items():
+            assert found[mechanism, statistic, size] == pytest.approx(value), statistic
+    for mechanism in ("Unweighted", "Weighted-M"):
+        one = bounds.median()[mechanism]
+        (steps,) = found[mechanism, "steps of the median bound"]
+        (grown,) = found[mechanism, "growth of the median bound"]
+        assert steps == grown == pytest.approx(one[400] - one[100])

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -842,6 +843,41 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
             assert not any(
                 str(path).encode() in file.read_bytes() for path in (private, root)
             )
+
+
+@pytest.mark.parametrize(
+    "changed", ["notebooks/counts.ipynb", "claims/counts.py", "requirements.lock"]
+)
+def test_a_run_is_made_from_its_notebook_its_claims_and_the_lock(
+    root, monkeypatch, changed
+):
+    monkeypatch.setattr(page, "CLAIMS", root / "claims")
+    values, now = parameters.parameters("counts"), datetime.now()
+
+    def code():
+        return studio.record_of("counts", values, "paper", now)["code"]
+
+    before = code()
+    assert code() == before
+    file = root / changed
+    file.parent.mkdir(exist_ok=True)
+    file.write_text((file.read_text("utf-8") if file.exists() else "") + " \n", "utf-8")
+    assert code() != before
+
+
+def test_what_a_run_writes_is_its_owner_s_alone_whatever_the_shell_lets_others_see(
+    root, monkeypatch
+):
+    def writes(name, *_, **__):
+        (folder := Path("r")).mkdir()
+        (folder / f"{name}.html").write_text("income 98765")
+        return folder
+
+    monkeypatch.setattr(studio, "run", writes)
+    assert studio.main(["run", "counts"]) == 0
+    assert not any(
+        file.stat().st_mode & 0o077 for file in (Path("r"), *Path("r").iterdir())
+    )
 
 
 def staged(made, folder, **given):

@@ -60,6 +60,8 @@ def cases():
         for again in (0, 1)
         for threshold in (None, 3.0)
     ]
+    # a loss that rounds to all of 2Δ
+    found.append(case([6, 13], 0, 1, scale=0.16, truncate_at=8.4))
     # a threshold that leaves nobody a weight
     found += [case(eight, 7, again, truncate_at=1) for again in (0, 1)]
     rng = np.random.default_rng(46)
@@ -290,3 +292,22 @@ def test_the_notebooks_values_reach_the_page_and_stand_there_as_a_still_picture(
     assert content["title"] == "Three & no more" and "Three &amp; no more" in still
     for said in household.said_of(here, content["names"], 2):
         assert said.replace("<b>", "&lt;b&gt;") in still
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.004, "less than 1 % of"), (0.5, ": 50 % of"), (0.994, ": 99 % of")]
+    + [(0.996, ": 99 % of"), (1 - 1e-12, ": 99 % of"), (1.004, "more than")],
+)
+def test_a_loss_short_of_twice_delta_is_never_said_to_be_all_of_it(share, words):
+    grid, twice = np.array([1.0, 2.0]), 8.0
+    state = household.State(
+        means=grid,
+        weights=np.ones(2),
+        left=np.ones(2),
+        delta=twice / 2,
+        before=np.array([-1.0, -1.0]),
+        after=np.array([-1.0, -1.0 - share * twice]),
+    )
+    said, _ = household.said_of(state, ["A", "B"], away=0)
+    assert words in said

@@ -12,7 +12,11 @@ from ppm_book.tools import ledger
 pytestmark = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium (apt-get install chromium)"
 )
-SCRIPT = (ROOT / "book" / "_static" / "ledger.js").read_text("utf-8")
+STATIC = ROOT / "book" / "_static"
+SCRIPT = (STATIC / "ledger.js").read_text("utf-8")
+STYLES = {
+    f"_static/{file.name}": file.read_text("utf-8") for file in STATIC.glob("*.css")
+}
 ROWS = [
     ("2", "A bound falls.", "reproduced"),
     ("2", "… and its median.", "open"),
@@ -59,7 +63,11 @@ def opened(page, folder, monkeypatch, script=SCRIPT):
             "output_encoding": "unicode",
         },
     )
-    for file, text in {"book/ledger.html": html, "_static/ledger.js": script}.items():
+    # in the styles of every page
+    linked = [f'<link rel="stylesheet" href="../{file}">' for file in STYLES]
+    html = html.replace("</head>", "\n".join([*linked, "</head>"]))
+    files = {"book/ledger.html": html, "_static/ledger.js": script} | STYLES
+    for file, text in files.items():
         (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text(text, "utf-8")
     page.goto((folder / "book" / "ledger.html").as_uri())

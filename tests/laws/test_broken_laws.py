@@ -10,7 +10,7 @@ from laws.table import MODELS, Cell
 from laws.test_laws import CELLS, LAWS
 
 import ppm
-from ppm import bounds, candidates
+from ppm import bounds, candidates, terms
 from ppm.fit import Fit
 from ppm.terms import Terms
 
@@ -83,6 +83,14 @@ def as_if_alone(name):
     return instead(ppm.Normal, "draw", slip)
 
 
+def of_first(model, terms, name):
+    """Terms with what the first ones that this model saw had that was not all alike."""
+    given = getattr(terms, name)
+    if np.ptp(given):
+        vars(model)["first"] = given
+    return replace(terms, **{name: vars(model).get("first", given)})
+
+
 def two_thetas(right, one_fit, place, rng):
     database = right(one_fit, place, rng)
     other = right(one_fit, place - 1, rng)
@@ -126,7 +134,7 @@ SLIPS = {
             ),
         ),
     },
-    "a_record_that_is_impossible_at_the_center_changes_no_others_level": {
+    "an_impossible_record_leaves_all_others_terms_as_they_are": {
         "no levels at all": (
             CENTERED,
             instead(
@@ -137,6 +145,11 @@ SLIPS = {
                 ),
             ),
         ),
+        "one level of 0 switches all off": (
+            CENTERED,
+            instead(terms, "weighted", all_or_nothing),
+        ),
+        "of own weights too": (OWN, instead(terms, "weighted", all_or_nothing)),
     },
     "own_weights_take_no_more_than_they_must": {
         "by the bound": (
@@ -145,6 +158,28 @@ SLIPS = {
                 ppm.Candidates,
                 "ends",
                 lambda right, model: np.array([right(model)[0], 0 * right(model)[1]]),
+            ),
+        ),
+    },
+    "a_model_keeps_nothing_of_the_terms_before": {
+        "levels of the terms before": (
+            CENTERED,
+            instead(
+                ppm.Candidates,
+                "_totals",
+                lambda right, model, terms: right(
+                    model, of_first(model, terms, "levels")
+                ),
+            ),
+        ),
+        "weights of the terms before": (
+            ("GammaPoisson", "weights"),
+            instead(
+                ppm.GammaPoisson,
+                "draw",
+                lambda right, model, terms, *a: right(
+                    model, of_first(model, terms, "weights"), *a
+                ),
             ),
         ),
     },

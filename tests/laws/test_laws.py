@@ -20,7 +20,7 @@ from ppm import bounds, candidates
 from ppm.chains import effective_draws
 
 close = np.testing.assert_allclose
-LAWS = {}
+LAWS, GIVEN = {}, COLUMNS["weights"]
 
 
 def law(where=lambda row, column: True):
@@ -76,18 +76,28 @@ def public_rules_do_not_see_other_records(cell):
         close(terms(log_p[:, rows]), cell.terms(log_p)[:, rows], atol=1e-12)
 
 
-@law(lambda row, column: column.centered)
-def a_record_that_is_impossible_at_the_center_changes_no_others_level(cell):
+@law(lambda row, column: column.strict)
+def an_impossible_record_leaves_all_others_terms_as_they_are(cell):
     model, inner = copy.copy(cell.model), copy.copy(cell.model.model)
-    right = inner.log_p
-
-    def log_p(theta):
-        return np.where(ALL == RECORDS - 1, -np.inf, right(theta))
-
-    inner.log_p, model.model = log_p, inner
-    levels = cell.rule.terms(model, None).levels
-    close(levels[:-1], cell.terms.levels[:-1])
-    assert levels[-1] == 0.0
+    right, impossible = inner.log_p, ALL == RECORDS - 1
+    inner.log_p, model.model = (
+        lambda theta: np.where(impossible, -np.inf, right(theta)),
+        inner,
+    )
+    # what the model it was copied from has read
+    vars(model).pop("_held", None)
+    terms, log_p = terms_of(model, cell.rule), cell.row.on_grid()
+    close(terms.levels[:-1], cell.terms.levels[:-1])
+    assert terms.levels[-1] == 0.0
+    values = terms(np.where(impossible, -np.inf, log_p))
+    close(values[:, :-1], cell.terms(log_p)[:, :-1], atol=1e-12)
+    # it has one term at every candidate, and so no say in what is drawn
+    assert np.ptp(values[:, -1]) == 0.0
+    nobody = replace(cell.terms, weights=cell.terms.weights * ~impossible)
+    found, without = model.probabilities(terms), cell.model.probabilities(nobody)
+    for label in cell.row.by_group(cell.row.grid):
+        of_label = (one if label is None else one[label] for one in (found, without))
+        close(*of_label, atol=1e-9)
 
 
 @law(lambda row, column: column.cap)
@@ -160,6 +170,25 @@ def standardised(places, values, chances):
     mean = chances @ places
     deviation = (chances @ (places - mean) ** 2) ** 0.5
     return (places - mean) / deviation, (values - mean) / deviation
+
+
+@law(lambda row, column: seeded(row) and (column.centered or column is GIVEN))
+def a_model_keeps_nothing_of_the_terms_before(cell):
+    """One that is compiled or read once serves all rules, in any order."""
+    records = cell.terms.records
+    others = replace(cell.terms, weights=np.ones(records), levels=np.zeros(records))
+    settings = {"warmup": 2} if cell.model.chains else {}
+
+    def seen(terms):
+        drawn = cell.model.draw(terms, 10, np.random.default_rng(3), **settings)
+        chances = [cell.model.probabilities(terms)] if cell.row.finite else []
+        return drawn, chances
+
+    first, second = seen(others), seen(cell.terms)
+    for one, again in (first, seen(others)), (second, seen(cell.terms)):
+        np.testing.assert_equal(one, again)
+    with np.testing.assert_raises(AssertionError):
+        np.testing.assert_equal(first, second)
 
 
 @law()

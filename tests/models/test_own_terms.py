@@ -492,3 +492,31 @@ def test_what_is_computed_outside_of_build_cannot_be_seen():
     # but not records in place of those that are given
     with pytest.raises(ValueError, match="^build: no record's value reaches its own"):
         own_terms.check(lambda y: Normal(confidential), MADE_UP)
+
+
+ENTRIES = np.array([[1.0, np.nan], [2.0, 1.0], [np.nan, 2.0], [3.0, 2.5], [np.nan] * 2])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_missing_entries_stay_where_they_are_and_nobody_is_given_one(masked):
+    names, tables = ["x", "y"], []
+    example = pd.DataFrame(ENTRIES, columns=names)
+    if masked:
+        # behind a mask stands what nobody may be given
+        example = np.ma.masked_array(
+            np.nan_to_num(ENTRIES, nan=-99.0), np.isnan(ENTRIES)
+        )
+
+    def build(records):
+        tables.append(records)
+        rows = np.ma.filled(records, 0.0) if masked else records.fillna(0.0).to_numpy()
+        return Normal(rows.sum(axis=1))
+
+    own_terms.check(build, example, confidential=None if masked else names)
+    for table in tables:
+        missing = np.ma.getmaskarray(table) if masked else table.isna().to_numpy()
+        assert np.array_equal(missing, np.isnan(ENTRIES))
+        assert not masked or table.compressed().min() > 0
+    # and others are given
+    values = [np.ma.filled(np.ma.masked_invalid(table), 0) for table in tables]
+    assert np.ptp(values, axis=0).any()

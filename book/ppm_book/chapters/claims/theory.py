@@ -22,8 +22,11 @@ def leaves_the_band(h_unweighted, delta):
 
 CLAIMS = {
     "a-sets-delta": a_has_largest_bound,
-    "no-loss-exceeds": lambda loss, bounds: np.all(loss <= 2 * bounds + 1e-9),
-    "none-comes-near": lambda share: share.max() < 0.5,
+    "no-loss-exceeds": lambda loss, frozen, bounds: (
+        np.array_equal(loss, np.abs(frozen).max(axis=1))
+        and np.all(loss <= 2 * bounds + 1e-9)
+    ),
+    "none-comes-near": lambda share: 0.3 < share.max() < 0.5,
     "h-has-weight-0": lambda alpha: alpha[7] == 0,
     "h-exactly-0": h_is_still,
     "leaves-the-band": leaves_the_band,

@@ -41,11 +41,11 @@ def caught():
 
 
 def hardly_more(caught):
-    return caught[0.1] < 6
+    return 5 < caught[0.1] < 6
 
 
 def almost_every_use(caught):
-    return caught[3] > 90
+    return 90 < caught[3] < 100
 
 
 CLAIMS = {
