@@ -387,3 +387,25 @@ def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_o
         seed=5,
     )
     assert ppm.release.release_statement(other) == told
+
+
+def test_no_bin_lies_between_special_values_where_nobody_published_any():
+    rng = np.random.default_rng(1)
+    incomes = np.round(rng.lognormal(5, 0.6, 900))
+    incomes[::10], incomes[1::20] = -8, 0
+    settings = {"limits": (-8, 1e4), "epsilon": 0.05, "releases": 4}
+    for last in (incomes, np.where(incomes == -8, 3.0, incomes)):
+        found = release(Bins(6, special=[-8, 0]), published=table_of(last), **settings)
+        made = {*found.synthetic.ravel()}
+        assert not [value for value in made if value < 0 and value != -8]
+        ends = found.public["edges"]["0"]
+        assert [*ends[:3]] == [
+            -8,
+            0,
+            0,
+        ] and "stands once shares its bin" in found.public["special"]
+    # one published value, and the bin is there
+    between = release(
+        Bins(6, special=[-8, 0]), published=table_of([*incomes[:-1], -4.0]), **settings
+    )
+    assert [*between.public["edges"]["1"][:4]] == [-8, -8, 0, 0]

@@ -12,6 +12,7 @@ from scipy import stats
 
 import ppm
 from ppm.release import Means, ReleasePlan, means
+from ppm.release.noise import noisy_integers
 
 
 def table_of(values, groups=None):
@@ -282,3 +283,15 @@ def test_the_statement_names_the_sums_and_one_epsilon():
     assert told.count("ε = 0.25 for the noisy sums and any number") == 1
     assert "groups of records (3)" in told and "shapes within a group do not" in told
     assert "varies less than a sample of records would" in told
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_noise_that_does_not_fit_into_whole_numbers_is_refused(secure):
+    noise = {"secure": secure, "rng": np.random.default_rng(1)}
+    for moved in (1, 1000, 2**19):
+        # of the scale 2 to the 52nd, which OpenDP grants
+        drawn = noisy_integers([0] * 50, moved, moved / 2**52, **noise)
+        assert 2**50 < np.abs(drawn).mean() < 2**54
+        with pytest.raises(ValueError, match="^epsilon of a sum must be") as error:
+            noisy_integers([0], moved, moved / 2**54, **noise)
+        assert "\n" not in str(error.value)

@@ -899,3 +899,182 @@ def test_a_model_that_takes_not_all_that_the_limits_allow_is_refused(tmp_path):
         ValueError, match="^build must make a model of any records whose"
     ):
         plan.save(tmp_path / "plan.json")
+
+
+# ---- what a release carries, and what a plan lets pass -------------------------------------------
+
+
+class Named(pd.DataFrame):
+    """A table of a class of its own, which keeps a name."""
+
+    _metadata = ["kept"]
+
+    @property
+    def _constructor(self):
+        return Named
+
+
+CARRYING = {
+    "bins": (Bins(4, special=[0]), 0.5),
+    "means": (Means(), 0.5),
+    "margins": (Margins([("region", "income")], bins=4), 0.5),
+    "published": (Published(), 0),
+    "posterior": (Posterior(lambda r: AroundMean(r["income"].to_numpy() / 1e4),
+                            lambda r: {"mu": np.linspace(1.0, 5.0, 9)},
+                            back=lambda values: values * 1e4), 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), CARRYING.values(), ids=CARRYING)
+@pytest.mark.parametrize("releases", [1, 2])
+def test_a_release_carries_nothing_of_the_confidential_table(
+    release, tmp_path, mechanism, epsilon, releases
+):
+    # values that nobody published, of which each is known by its bytes
+    values = 20_000 + np.random.default_rng(5).random(len(THIS))
+    kinds = pd.CategoricalDtype(pd.Index(["N", "S", "W", "SECRET E"], name="SECRET C"))
+    known = np.dtype(np.int64, metadata={"SECRET": 1})
+    table = Named(THIS.assign(income=values)).astype({"region": kinds})
+    table["children"] = pd.Series(THIS["children"].to_numpy().astype(known))
+    table["SECRET column"] = 1
+    table.index = pd.Index(range(7, 7 + len(table)), name="SECRET index")
+    table.columns.name = "SECRET columns"
+    table.attrs["SECRET"] = "top earner"
+    table.kept = "SECRET"
+    table = table.set_flags(allows_duplicate_labels=False)
+    settings = {"mechanism": mechanism, "epsilon": epsilon, "releases": releases}
+    found = release(planned(public="children", **settings), table)
+    assert type(found.synthetic) is pd.DataFrame and not found.synthetic.attrs
+    assert found.synthetic.flags.allows_duplicate_labels
+    found.save(tmp_path / "release.csv")
+    written = [path.read_bytes() for path in tmp_path.glob("release.*")]
+    for kept in (pickle.dumps(found), pickle.dumps(found.synthetic), *written):
+        assert b"SECRET" not in kept
+        assert not any(value.tobytes() in kept for value in values)
+
+
+def samples(seed, records):
+    """Visits, ages and costs that are mostly 0, of which two samples share nearly all rows."""
+    rng = np.random.default_rng(seed)
+    cost = np.round(rng.lognormal(6, 1, records))
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["N", "S", "W"], records),
+            "visits": rng.poisson(3, records),
+            "age": rng.integers(16, 90, records),
+            "cost": np.where(rng.random(records) < 0.94, 0.0, cost),
+            "income": np.round(rng.lognormal(10, 0.6, records)),
+        }
+    )
+
+
+@pytest.mark.parametrize("column", ["visits", "age", "cost", "income"])
+@pytest.mark.parametrize("records", [40, 600])
+def test_independent_samples_pass_however_much_they_share(tmp_path, column, records):
+    last, this = samples(1, records), samples(2, 1000)
+    if column != "income" and records == 600:
+        assert last[column].isin(this[column]).mean() > 0.9
+    plan = planned(last, confidential=column, mechanism=Bins(1, special=[0]))
+    plan.save(tmp_path / "plan.json")
+    plan.release(Confidential(this), account=tmp_path / "account.jsonl")
+
+
+MADE_OF = {
+    "shuffled": lambda t: t.sample(frac=1, random_state=1),
+    "a part": lambda t: t.sample(600, random_state=1),
+    "all but one": lambda t: t[:-1],
+    "of another year": lambda t: t.sample(600, random_state=1).assign(region="N"),
+    "of another type": lambda t: t.sample(600, random_state=1).astype({"income": int}),
+}
+
+
+@pytest.mark.parametrize("made", MADE_OF.values(), ids=MADE_OF)
+def test_a_published_table_made_of_confidential_rows_is_refused(
+    release, tmp_path, made
+):
+    this = samples(2, 1000)
+    with pytest.raises(ValueError, match="^confidential must be another .* tells some"):
+        release(planned(made(this), groups=()), this)
+    assert Account(tmp_path / "account.jsonl").total == 0
+    # one value that is not there, and it is no part of the table
+    other = made(this)
+    other = other.assign(income=[*other["income"][:-1], 5])
+    release(planned(other, groups=()), this)
+
+
+CODES = LAST["region"].map({"N": 1, "S": 2, "W": 3})
+
+
+@pytest.mark.parametrize(
+    ("last", "this", "told"),
+    [
+        (CODES, CODES.astype(str), "numbers in 'region', as .* has: 1, 2, 3; got text"),
+        (CODES.astype(str), CODES, "text in 'region', as the .*'1', '2', '3'; got numb"),
+        (CODES, CODES + 1, "got '4'; the published table has '1', '2', '3'"),
+        (LAST["region"], LAST["region"] + " ", "got 'N ', .* table has 'N', 'S', 'W'"),
+        (CODES, CODES.astype(float), None),
+        (CODES, CODES.astype("category"), None),
+    ],
+)  # fmt: skip
+def test_labels_of_another_kind_are_refused_and_equal_numbers_are_not(
+    release, tmp_path, last, this, told
+):
+    last, this = LAST.assign(region=last), THIS.assign(region=this)
+    if told is None:
+        release(planned(last), this)
+        return
+    with pytest.raises(ValueError, match=f"^confidential .*{told}"):
+        release(planned(last), this)
+    assert Account(tmp_path / "account.jsonl").total == 0
+
+
+MIXED = pd.Series([1, "1"] * 300, dtype=object)
+FLAWED = {
+    "1 and '1'": (LAST.assign(region=MIXED), {}, "labels of one kind in 'region'"),
+    "a missing category": (
+        LAST.assign(owner=LAST["owner"].where(LAST.index > 3)),
+        {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}},
+        "no missing value in 'owner': make it a category of its own",
+    ),
+    "a year": (LAST.rename(columns={"children": 2023}), {}, "text as names of columns"),
+    "several": (LAST.assign(release=1), {"public": "release", "releases": 2},
+                "no column 'release'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("last", "settings", "told"), FLAWED.values(), ids=FLAWED)
+def test_what_cannot_be_released_is_told_when_the_plan_is_made(last, settings, told):
+    margins = Margins(["income"], bins=4)
+    with pytest.raises(ValueError, match=f"^published must have {told}"):
+        planned(last, **{"mechanism": margins} | settings)
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "float64"])
+@pytest.mark.parametrize("name", ["bins", "means", "margins", "posterior"])
+def test_whole_numbers_stay_whole_and_keep_their_mean(release, monkeypatch, name, kind):
+    mechanism, epsilon = CARRYING[name]
+    last = LAST.assign(income=LAST["income"].round()).astype({"income": kind})
+    plan = planned(last, mechanism=mechanism, epsilon=epsilon)
+    found = release(plan)
+    made = found.synthetic["income"]
+    assert made.dtype == ("float64" if kind == "float64" else "int64")
+    assert (made % 1 == 0).all() and "'income' are whole numbers" in found.statement
+    # nothing but the rounding is another
+    monkeypatch.setattr("ppm.release.mechanisms.whole_columns", lambda plan: [])
+    before = release(plan, again=True).synthetic["income"]
+    assert np.abs(before - made).max() < 1
+    assert before.mean() == pytest.approx(made.mean(), abs=0.02)
+
+
+def test_the_statement_says_where_the_published_table_comes_from(release, tmp_path):
+    told = "the maker of the plan says: Diary of 2018."
+    plan = planned(source="Diary of 2018")
+    assert told in release(plan).statement
+    assert (
+        ReleasePlan.read(tmp_path / f"{plan.digest}.json", LAST).digest == plan.digest
+    )
+    assert (
+        "the maker of the plan does not say" in release(planned(epsilon=0.1)).statement
+    )
+    with pytest.raises(ValueError, match="source must be text of one line"):
+        planned(source="a\nb")
