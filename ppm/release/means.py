@@ -20,7 +20,7 @@ _LOGS, _COMMON_LOGS = (np.linspace(-np.log(20), np.log(20), n) for n in (481, 91
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3, 1.0)
 # of the common factors first every few are weighed, and then those near any whose logarithm of the
 # weight is not as far below the largest
-_STRIDE, _FAR = 6, 100.0
+_STRIDE, _FAR = 6, 40.0
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
 _WHOLE, _CUT = 0.95, 5.0
