@@ -105,7 +105,7 @@ class Bins(OneColumn):
         """Edges of each group's bins by label: functions of the published table alone."""
         column = self.column(plan)
         values = plan.published[column].to_numpy()
-        rows = rows_of(plan.labels(plan.published))
+        rows = rows_of(plan.coded(plan.published))
         return {
             label: edges_of(values[rows[label]], plan.limits[column], self)
             for label in sorted(rows)

@@ -20,7 +20,7 @@ _LOGS, _COMMON_LOGS = (np.linspace(-np.log(20), np.log(20), n) for n in (481, 91
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3, 1.0)
 # of the common factors first every few are weighed, and then those near any whose logarithm of the
 # weight is not as far below the largest
-_STRIDE, _FAR = 6, 100.0
+_STRIDE, _FAR = 6, 40.0
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
 _WHOLE, _CUT = 0.95, 5.0
@@ -65,7 +65,8 @@ class Means(OneColumn):
     around a common one, by an amount that the sums decide too, and by what samples of these sizes
     differ. Where the noise drowns the sums, the release is the published table.
 
-    Noisy sums see levels. They are blind to shapes, such as a highest tenth that rises. In a group
+    Noisy sums see levels. They are blind to shapes, such as a highest tenth that rises; where a
+    heavy tail has grown, even levels can be further off than those of published records. In a group
     of few published records the shape is that of these few. A lower cap has less noise, and shows a
     change of level better; a higher one sees a tail that grew. Counting special values costs some
     of a change of level, and shows their share.

@@ -295,11 +295,12 @@ class Records(Mechanism):
 
 def drawn_again(source, table, plan, random_seed):
     """For each record of a table, one of the source's records of its group."""
-    labels, rows = plan.labels(table), rows_of(plan.labels(table))
+    labels = plan.coded(table)
+    rows = rows_of(labels)
     where = places(labels, plan.releases, generator(random_seed))
     order = source.reset_index(drop=True).sort_values([*plan.confidential]).index
     order = order.to_numpy()
-    pools = rows_of(plan.labels(source)[order])
+    pools = rows_of(plan.coded(source)[order])
     chosen = np.empty(where.shape, dtype=np.intp)
     for label, own in rows.items():
         chosen[:, own] = read_off(order[pools[label]], where[:, own])
@@ -333,13 +334,13 @@ class OneColumn(Mechanism):
         column = self.column(plan)
         values = table[column].to_numpy(np.float64)
         pools = plan.once("pools", lambda: pools_of(plan, column))
-        return values, plan.labels(table), pools
+        return values, plan.coded(table), pools
 
 
 def pools_of(plan, column):
     """Published values of each group by label, increasing."""
     values = plan.published[column].to_numpy(np.float64)
-    rows = rows_of(plan.labels(plan.published))
+    rows = rows_of(plan.coded(plan.published))
     return {label: np.sort(values[rows[label]]) for label in sorted(rows)}
 
 

@@ -423,14 +423,23 @@ class ReleasePlan:
 
     def labels(self, table):
         """Label of each record's group (records,): its values as text; "" without groups."""
+        return np.asarray(self.coded(table), dtype=object)
+
+    def coded(self, table):
+        """The labels as a pandas Categorical, whose codes are found sooner than text."""
         columns = [_texts(table[column]) for column in self.groups]
-        if len(columns) > 1:
-            # so that "p × q" and "r" are not "p" and "q × r"
-            columns = [[text.replace("×", "××") for text in one] for one in columns]
-        return np.array(
-            list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
-            dtype=object,
-        )
+        if not columns:
+            return pd.Categorical.from_codes(np.zeros(len(table), dtype=np.intp), [""])
+        if len(columns) == 1:
+            return columns[0]
+        # so that "p × q" and "r" are not "p" and "q × r"
+        columns = [
+            np.array([text.replace("×", "××") for text in one.categories], object)[
+                one.codes
+            ]
+            for one in columns
+        ]
+        return pd.Categorical([*map(" × ".join, zip(*columns, strict=True))])
 
     def once(self, name, compute):
         """What is computed of the published table and other public things, kept in a rehearsal."""
@@ -810,7 +819,10 @@ def _is_number(value):
 def _texts(column):
     """Labels of a column as text, in which equal numbers are the same, as 1 and 1.0."""
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    return np.array([_text(value) for value in values.tolist()], dtype=object)[codes]
+    texts, places = np.unique(
+        [_text(one) for one in values.tolist()], return_inverse=True
+    )
+    return pd.Categorical.from_codes(places[codes], texts.astype(object))
 
 
 def _text(value):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import warnings
 
 import incomes
 import numpy as np
@@ -396,6 +397,16 @@ def test_notes_are_in_the_order_in_which_they_matter():
     where = [[note.startswith(one) for note in notes].index(True) for one in begins]
     assert where == sorted(where) and len(told) == 1
     assert str(told[0].message) == f"{chosen.mechanism}: {'; '.join(notes)}"
+
+
+@pytest.mark.parametrize(("goal", "told"), [("levels", True), ("change", False)])
+def test_levels_by_means_are_told_to_rest_on_last_years_shapes(goal, told):
+    rehearsal = planned(mechanism=Means()).rehearse(repeats=3, random_seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan = rehearsal.best(goal)
+    assert plan.mechanism == Means()
+    assert any("shapes change" in note for note in plan.rehearsed["notes"]) == told
 
 
 @pytest.mark.parametrize(
