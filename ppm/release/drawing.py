@@ -6,7 +6,7 @@ import pandas as pd
 
 def rows_of(labels):
     """Rows of each label, increasing, in the order in which labels occur."""
-    codes, names = pd.factorize(labels)
+    codes, names = pd.factorize(pd.Index(labels))
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes))[:-1]
     return dict(zip(names.tolist(), np.split(order, ends), strict=True))
@@ -20,7 +20,7 @@ def places(labels, releases, rng):
     law; the records of a label together have its mean and shares but for one part in k. It looks at
     public labels only, and costs no ε.
     """
-    codes = pd.factorize(labels)[0]
+    codes = pd.factorize(pd.Index(labels))[0]
     sizes = np.bincount(codes)
     first = np.cumsum(sizes) - sizes
     drawn = np.empty((releases, codes.size))
