@@ -795,7 +795,8 @@ def kinds_of(column):
         return {"empty": []}.get(kind, [_KINDS.get(kind, kind)])
     types = {
         "numbers" if _is_number(value) else type(value).__name__
-        for value in column.dropna().unique()
+        # not the different ones alone: some cannot be told apart, such as lists
+        for value in column.dropna()
     }
     return sorted({_KINDS.get(one, one) for one in types})
 

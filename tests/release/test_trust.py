@@ -7,7 +7,10 @@ from scipy import stats
 
 from ppm.release import Bins, Margins, Means, ReleasePlan, bins, margins, means
 
-RNG = np.random.default_rng(1)
+
+def lognormal(*given, **named):
+    """The same values for every test, in any order of them."""
+    return np.random.default_rng(1).lognormal(*given, **named)
 
 
 def planned(values, mechanism, epsilon, limits=(0, 1e4), **given):
@@ -32,16 +35,18 @@ def spy(monkeypatch, module, name):
 @pytest.mark.parametrize("epsilon", [0.02, 0.3])
 @pytest.mark.parametrize("secure", [False, True])
 def test_counts_are_moved_as_noise_of_their_law_lets_them(monkeypatch, epsilon, secure):
+    groups = spy(monkeypatch, bins, "_Group")
     seen = spy(monkeypatch, bins, "_moved")
     mechanism = Bins(5)
-    plan = planned(RNG.lognormal(3, 0.6, 200), mechanism, epsilon)
+    plan = planned(lognormal(3, 0.6, 200), mechanism, epsilon)
     mechanism.release(plan.published, plan, random_seed=2, secure_noise=secure)
-    (((groups, variance), (moved,)),) = seen
+    (((_, noisy, variance), (moved,)),) = seen
     assert variance == pytest.approx(stats.dlaplace(epsilon).var())
     # of a count that is as likely as the noise the mean lies in between
-    (group,) = groups
-    apart = (moved - group.expected) @ (group.noisy - group.expected)
-    assert 0 < apart < np.sum((group.noisy - group.expected) ** 2)
+    ((_, group),) = groups
+    (noisy,) = noisy
+    apart = (moved - group.expected) @ (noisy - group.expected)
+    assert 0 < apart < np.sum((noisy - group.expected) ** 2)
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.3])
@@ -73,7 +78,7 @@ def test_a_factor_is_as_likely_as_noise_of_its_law_makes_it(monkeypatch, epsilon
     monkeypatch.setattr(means, "_COMMON", 0.2)
     seen = spy(monkeypatch, means, "_factors")
     mechanism = Means(0.9)
-    plan = planned(RNG.lognormal(3, 0.6, 400), mechanism, epsilon)
+    plan = planned(lognormal(3, 0.6, 400), mechanism, epsilon)
     table = plan.published.assign(y=1.8 * plan.published["y"])
     mechanism.release(table, plan, random_seed=2)
     (((groups, sums, _, _), (factor,)),) = seen
@@ -88,14 +93,14 @@ def test_a_factor_is_as_likely_as_noise_of_its_law_makes_it(monkeypatch, epsilon
 
     # noise of scale 1 / (2 ε), in caps
     found, right = np.log(factor), mean(2 * epsilon)
-    assert found == pytest.approx(right, abs=0.01)
+    assert found == pytest.approx(right, abs=0.015)
     assert min(abs(mean(rate * epsilon) - right) for rate in (1, 4)) > 0.03
 
 
 def test_shares_of_special_values_are_a_whole_at_most(monkeypatch):
     mechanism = Means(special=[0, 1])
     plan = planned(
-        np.r_[np.arange(2.0).repeat(490), 2 + RNG.lognormal(size=20)], mechanism, 5.0
+        np.r_[np.arange(2.0).repeat(490), 2 + lognormal(size=20)], mechanism, 5.0
     )
     many = [700, 700]
     # noise that counts more records than there are
@@ -114,8 +119,8 @@ def test_shares_of_special_values_are_a_whole_at_most(monkeypatch):
 
 @pytest.mark.parametrize("low", [-100.0, 100.0])
 def test_values_of_a_bin_that_nobody_published_are_spread_to_its_ends(low):
-    mechanism = Bins(1, special=[low, 10_000])
-    published = np.r_[np.full(50, low), np.full(50, 10_000.0)]
+    mechanism = Bins(1, special=[10_000])
+    published = np.full(100, 10_000.0)
     plan = planned(published, mechanism, 30.0, limits=(low, 20_000))
     table = plan.published.assign(y=np.full(100, 500.0))
     (found,) = mechanism.release(table, plan, random_seed=2).synthetic
