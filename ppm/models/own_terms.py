@@ -185,7 +185,8 @@ class _Table(NamedTuple):
             column = self.codes[:, name]
             order = first[np.argsort(column[first], kind="stable")]
             rank = np.argsort(np.argsort(column, kind="stable"))
-            few = max(1, records // 32)
+            # at each end, so that outliers are many, or one
+            few = sorted({1, max(1, records // 32)})
             for row in order[[0, order.size // 2, -1]]:
                 alike = np.full(records, row)
                 # of four in a row one stays
@@ -193,7 +194,8 @@ class _Table(NamedTuple):
                 yield self._with(alike, np.arange(records) % 4 != stays)
                 # or so few that most rules for outliers count them as such
                 yield self._with(alike, rng.permutation(records) % 16 != 0)
-                yield self._with(alike, (rank >= few) & (rank < records - few))
+                for end in few:
+                    yield self._with(alike, (rank >= end) & (rank < records - end))
             sixth = order.size // 6 + 2
             for part in (order[:sixth], order[: order.size // 2], order[-sixth:]):
                 # no value is as high, or as low, as others of the example

@@ -13,14 +13,17 @@ from ppm.checks import check_number
 from ppm.fit import fit
 from ppm.model import Model
 from ppm.release.drawing import places, read_off
-from ppm.release.mechanisms import Mechanism, categories, clipped, whole_columns
+from ppm.release.mechanisms import Mechanism, alike, categories, clipped, whole_columns
 from ppm.release.statement import Guarantee, guarantee, statement_of
 from ppm.rules import Capped, Limited
 from ppm.seeds import generator, streams
 from ppm.terms import Limits
 
-# published records on which a model is tried, beside two of each group
-_TRIED = 20
+# published records on which a model is tried, beside two of each group: in one table few, in
+# another many, because a step may count records
+_TRIED = 20, 100
+# of published values those that occur most often, such as codes of a survey's own
+_OFTEN = 9
 # each of them so many times: with its values, and as often with others that the limits allow
 _COPIES = 2
 # how many values between the limits, evenly and evenly in the logarithm
@@ -141,26 +144,29 @@ class Posterior(Mechanism):
         """Refuse a model in which a published record reaches more than its own term."""
         from ppm.models import own_terms
 
-        example = self._example(plan)
+        few, many = (self._example(plan, tried) for tried in _TRIED)
         try:
-            self._model(plan, example)
+            model = self._model(plan, few)
         except ValueError as error:
             raise ValueError(
                 "build must make a model of any records whose values the limits allow, and "
                 f"failed with published records that have such values ({error})"
             ) from error
-        own_terms.check(
-            functools.partial(self._model, plan),
-            example,
-            confidential=[*plan.confidential],
-        )
+        # one of PyMC takes a minute for each
+        slow = hasattr(model, "points_to_try")
+        for example in [few] if slow else [few, many]:
+            own_terms.check(
+                functools.partial(self._model, plan),
+                example,
+                confidential=[*plan.confidential],
+            )
 
-    def _example(self, plan):
+    def _example(self, plan, tried=_TRIED[0]):
         """Published records of every group, and copies of them with values from all over the limits."""
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest
         order = example.sort_values([*plan.confidential]).index
-        spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
+        spread = order[np.linspace(0, len(order) - 1, tried).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
         known = example.loc[sorted({*spread, *some})].reset_index(drop=True)
         # four by four the same public values, of which two have the published confidential ones
@@ -172,12 +178,10 @@ class Posterior(Mechanism):
             values = self._possible(plan, name)
             # each of them, as often as the others
             drawn = rng.permutation(np.resize(np.arange(len(values)), changed.size))
-            column = copies[name].to_numpy().astype(values.dtype)
+            column = copies[name].to_numpy(values.dtype, copy=True)
             column[changed] = values[drawn]
-            if name not in plan.limits:
-                column = pd.Categorical(column, values)
             copies[name] = column
-        return copies
+        return alike(plan, copies)
 
     def _possible(self, plan, name):
         """Values that a record may have: categories, or numbers from all over the limits."""
@@ -187,7 +191,8 @@ class Posterior(Mechanism):
         published = plan.published[name].to_numpy(np.float64)
         sizes = np.abs(published[published != 0])
         least = min([*sizes, 1.0])
-        values = [np.linspace(low, high, _EVENLY), _CODES]
+        often = plan.published[name].value_counts().head(_OFTEN).index
+        values = [np.linspace(low, high, _EVENLY), _CODES, often.to_numpy(np.float64)]
         for end in (low, high):
             if abs(end) > least:
                 far = np.geomspace(least, abs(end), _EVENLY)
