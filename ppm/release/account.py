@@ -64,7 +64,7 @@ class Account(Brief):
             )
         # so that it is one file from every working directory
         file = Path(path).resolve()
-        if file.is_dir() or not file.parent.is_dir():
+        if not file.parent.is_dir() or (file.exists() and not file.is_file()):
             raise ValueError(
                 f"account must be a file in a folder that exists; got {path}"
             )
@@ -202,7 +202,8 @@ class Account(Brief):
 
     @property
     def _new(self):
-        return self.files[1].with_suffix(".new")
+        # of this process, so that it is no file of anybody else
+        return Path(f"{self.path}.{os.getpid()}.new")
 
     def _copy(self, line):
         """Write the last line once more, as what is to replace the other file."""
@@ -225,7 +226,9 @@ class Account(Brief):
             file.seek(0)
             *lines, piece = file.read().split(b"\n")
             lines = [line + b"\n" for line in lines]
-            _contents(lines or [piece] * bool(piece))
+            # whole, or the beginning of the first line of an account
+            if lines or not (piece.startswith(_FIRST) or _FIRST.startswith(piece)):
+                _contents(lines or [piece])
             copy = last.read_bytes() if last.exists() else b""
             # lines after the one that was copied are of interrupted entries
             if copy not in lines and (copy or len(lines) > 1):
@@ -240,6 +243,7 @@ class Account(Brief):
             yield file, lines
 
 
+_FIRST = b'{"table": '
 _ANEW = (
     "; begin a new account, and enter first the sum of all that was released of this "
     "table: an older copy would forget a part of it"

@@ -177,6 +177,12 @@ class Margins(Mechanism):
         )
         rows = donors.draw(chances, pattern, own, plan.releases, for_drawing)
         names = [" × ".join(margin) for margin in margins]
+        # of a release's numbers, which have the cells by these names beside their totals
+        if len({*names}) < len(names) or any("total" in margin for margin in margins):
+            raise ValueError(
+                "margins must have names that differ, joined by ' × ', and no column 'total': "
+                f"got {listed(names)}"
+            )
         made = WORDS["statement"]["raked"].format(
             releases=plan.releases, records=len(table), margins="; ".join(names)
         )

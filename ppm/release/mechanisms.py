@@ -38,8 +38,31 @@ def as_names(names):
 
 def clipped(plan, table):
     """A table, numbered anew, whose values are within the limits."""
-    ends = {name: table[name].clip(*limits) for name, limits in plan.limits.items()}
-    return table.assign(**ends).reset_index(drop=True)
+    table = table.reset_index(drop=True)
+    for name, limits in plan.limits.items():
+        table[name] = table[name].clip(*limits)
+    return table
+
+
+def alike(plan, table):
+    """A table, numbered anew, whose confidential columns have types and kinds of the published ones.
+
+    What a mechanism is given then follows no type, no category that nobody has and no fraction
+    that only the confidential records brought.
+    """
+    table, whole = table.reset_index(drop=True), whole_columns(plan)
+    for name in plan.confidential:
+        published = plan.published[name].dtype
+        if name in plan.limits:
+            values = np.clip(table[name].to_numpy(np.float64), *plan.limits[name])
+            table[name] = _whole(plan, name, values) if name in whole else values
+            continue
+        ordered = isinstance(published, pd.CategoricalDtype) and published.ordered
+        values = pd.Categorical(table[name], categories(plan, name), ordered)
+        if not isinstance(published, pd.CategoricalDtype):
+            values = values.astype(published)
+        table[name] = values
+    return table
 
 
 def bare(table, names):
@@ -113,8 +136,13 @@ def _rounded(plan, name, column, release):
     down = np.floor(values)
     # rows are in random order, and up is as often as the fraction says, without a random number
     spread = (np.arange(values.size) + release * values.size) * GOLDEN % 1
+    return _whole(plan, name, down + (spread < values - down))
+
+
+def _whole(plan, name, values):
+    """Whole numbers within the limits, of the type that the published ones have."""
     low, high = plan.limits[name]
-    values = np.clip(down + (spread < values - down), np.ceil(low), np.floor(high))
+    values = np.clip(np.rint(values), np.ceil(low), np.floor(high))
     typed = pd.api.types.is_integer_dtype(plan.published[name].dtype)
     return values.astype(np.int64) if typed and max(-low, high) < 2**63 else values
 

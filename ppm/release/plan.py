@@ -35,10 +35,10 @@ from ppm.release.margins import Margins
 from ppm.release.means import Means
 from ppm.release.mechanisms import (
     Published,
+    alike,
     as_names,
     bare,
     categories,
-    clipped,
     columns_of,
     draw,
     whole_columns,
@@ -58,6 +58,7 @@ _TOLD = ("digest", "account", "noisy", "public")
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 # a column that changes from row to row as often is the same as another by no chance
 _CHANGES = 30
+_ENTERED = "Epsilon is entered, and nothing is released. "
 
 
 class Confidential:
@@ -644,10 +645,10 @@ class ReleasePlan:
         # the entry as it would be, or its refusal before the trial's work
         entry = account.try_entry(**entered, again=again) if self.epsilon else None
         seeds = streams(random_seed, 3)
-        table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
+        table = alike(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
         end = rehearsal.quietly(self, mechanism=Published(), epsilon=0, releases=1)
-        stand_in, _ = draw(end, table, random_seed=seeds[1])
+        stand_in = alike(self, draw(end, table, random_seed=seeds[1])[0])
         trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         self._check_trial(trial, tried)
         promised = [*self._opening(secure), *tried.statement()]
@@ -667,10 +668,20 @@ class ReleasePlan:
         with files.reserved(contents) if names else nullcontext() as place:
             if self.epsilon:
                 entry = account.enter(**entered, again=again)
-            synthetic, drawn = draw(
-                self, table, random_seed=seeds[2], secure_noise=secure
-            )
-            release = made(synthetic, drawn.noisy)
+            try:
+                synthetic, drawn = draw(
+                    self, table, random_seed=seeds[2], secure_noise=secure
+                )
+                self._check_columns("mechanism's synthetic table", synthetic)
+                release = made(synthetic, drawn.noisy)
+            except Exception as error:
+                # whose words may tell a record's value
+                raise RuntimeError(
+                    "mechanism failed with the confidential table where it did not with "
+                    f"published values ({type(error).__name__}; its words may tell a value, and "
+                    f"are left out). {_ENTERED if self.epsilon else ''}Try it on made-up records "
+                    "of the same columns"
+                ) from None
             if names:
                 _place(release, names, place)
         if drawn.guarantee != tried.guarantee:

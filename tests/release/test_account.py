@@ -143,6 +143,17 @@ def test_a_piece_of_a_line_is_no_entry(three, left):
         _ = three.total
 
 
+@pytest.mark.parametrize("left", [1, 12, -1])
+def test_a_piece_of_the_first_line_is_no_account_yet(tmp_path, left):
+    path = tmp_path / "account.jsonl"
+    Account(path, budget=1)
+    path.write_bytes(path.read_bytes()[:left])
+    Path(f"{path}.last").unlink()
+    account = Account(path, budget=1)
+    account.enter(0.5, "table 1")
+    assert Account(path).total == Decimal("0.5") and Account(path).budget == 1
+
+
 @pytest.fixture
 def full_disk():
     """A function that sets how many bytes a file may have: what exceeds them is cut short."""

@@ -31,7 +31,7 @@ from ppm.release import (
 )
 from ppm.release.mechanisms import Records
 from ppm.release.posterior import PosteriorRelease
-from ppm.release.statement import guarantee, statement_of
+from ppm.release.statement import Guarantee, guarantee, statement_of
 
 LAST, THIS = year(1), year(2, 36_000.0)
 SETTINGS = {
@@ -827,6 +827,8 @@ CLEANED = {
     "rounded to quantiles": lambda v, r: v.rank(pct=True).mul(4).round(),
     "detrended": lambda v, r: v - by_region(v, r).transform("mean"),
     "a unit that is guessed": lambda v, r: v / (10 if v.max() > 80 else 1),
+    "outliers beyond 10 sd": lambda v, r: v.mask((v - v.mean()).abs() > 10 * v.std(), 5),
+    "cut off where there are many": lambda v, r: v.clip(upper=v.max() if len(v) < 200 else 3 * v.median()),
     "cut off where many are high": lambda v, r: v.clip(upper=50 if (v > 50).sum() > 5 else 100),
 }  # fmt: skip
 OWN = {
@@ -1000,6 +1002,106 @@ def test_a_published_table_made_of_confidential_rows_is_refused(
     other = made(this)
     other = other.assign(income=[*other["income"][:-1], 5])
     release(planned(other, groups=()), this)
+
+
+@dataclasses.dataclass(frozen=True)
+class Types(Mechanism):
+    """Published records, which keeps what it was given."""
+
+    given = []
+
+    def release(self, table, plan, **noise):
+        self.given.append(table)
+        found = Published().release(table, plan, **noise)
+        promised = Guarantee("strict", plan.epsilon, (), "counts")
+        return dataclasses.replace(found, guarantee=promised)
+
+
+KINDS = ["none", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        pd.Categorical(np.resize(KINDS, 90), [*KINDS, "three"], ordered=True),
+        np.resize(KINDS, 90),
+    ],
+    ids=["categories", "text"],
+)
+@pytest.mark.parametrize(
+    "kinds", [KINDS[1:], ["one"]], ids=["one lacks", "one is left"]
+)
+@pytest.mark.parametrize("numbers", [Decimal, float, object, bool])
+def test_no_type_and_no_category_of_the_confidential_table_reaches_a_mechanism(
+    release, published, kinds, numbers
+):
+    last = pd.DataFrame({"self": np.resize([0, 1, 5], 90), "kind": published})
+    this = pd.DataFrame({"self": np.resize([0, 1], 60).astype(bool)})
+    if numbers is not bool:
+        this["self"] = this["self"].map(
+            lambda one: numbers(int(one)) if numbers is not object else int(one)
+        )
+        this["self"] = this["self"].astype(object if numbers is not float else float)
+    this["kind"] = pd.Categorical(np.resize(kinds, 60), kinds)
+    plan = planned(
+        last,
+        confidential=["self", "kind"],
+        groups=(),
+        limits={"self": (0, 9)},
+        mechanism=Types(),
+    )
+    Types.given.clear()
+    release(plan, this)
+    trial, real = Types.given
+    assert real["self"].dtype == trial["self"].dtype == np.int64
+    assert real["kind"].dtype == trial["kind"].dtype == last["kind"].dtype
+
+
+@pytest.mark.parametrize(
+    ("limits", "value"), [((0, 9), 4.5), ((0, 8.5), 12), ((0.5, 9), 0)]
+)
+def test_a_model_of_whole_numbers_gets_whole_ones_within_the_limits(
+    release, limits, value
+):
+    visits = np.resize([1.0, 2, 3, 4, 8], 100)
+    last = pd.DataFrame({"visits": visits})
+    this = pd.DataFrame({"visits": np.r_[visits[:90], value]})
+    counts = Posterior(
+        lambda records: ppm.GammaPoisson(records["visits"]),
+        lambda published: {"mu": np.linspace(1.0, 6.0, 11)},
+    )
+    plan = planned(
+        last, confidential="visits", groups=(), limits=limits, mechanism=counts
+    )
+    found = release(plan, this).synthetic["visits"]
+    assert (found % 1 == 0).all() and found.between(*limits).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "margins"),
+    [
+        (["total", "income"], [("total", "income")]),
+        (["a", "b", "a × b", "income"], [("a × b", "income"), ("a", "b", "income")]),
+    ],
+)
+def test_margins_whose_numbers_would_have_one_name_are_refused(
+    release, tmp_path, columns, margins
+):
+    def table(seed):
+        rows = year(seed)
+        return pd.DataFrame(
+            {name: rows.get(name, rows["region"]).to_numpy() for name in columns}
+        )
+
+    plan = planned(
+        table(1),
+        groups=(),
+        public=columns[:-1],
+        mechanism=Margins(margins, bins=4),
+    )
+    with pytest.raises(ValueError, match="^margins must have names that differ"):
+        release(plan, table(2))
+    assert Account(tmp_path / "account.jsonl").total == 0
 
 
 CODES = LAST["region"].map({"N": 1, "S": 2, "W": 3})

@@ -407,6 +407,45 @@ def test_the_confidential_run_changes_nothing_that_is_promised(tmp_path, how):
 # ---- what happens after ε was entered ------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
+class Lookup(OwnNoise):
+    """Fails at a value that nobody published, and says which."""
+
+    def release(self, table, plan, **noise):
+        known = {*plan.published["children"]}
+        if lacking := {*table["children"].tolist()} - known:
+            raise KeyError(lacking.pop())
+        return super().release(table, plan, **noise)
+
+
+@pytest.mark.parametrize("how", ["NaN", "one NaN", "short", "lookup"])
+def test_what_fails_with_the_confidential_table_alone_tells_nothing_of_it(
+    tmp_path, how
+):
+    Odd.calls.clear()
+    mechanism = Lookup() if how == "lookup" else Odd(how, at=2)
+    plan = planned("own", year(1), mechanism=mechanism)
+    plan.save(tmp_path / "plan.json")
+    table = year(2)
+    table.loc[7, "children"] = 8.0
+    assert 8.0 not in plan.published["children"].to_numpy()
+    with pytest.raises(RuntimeError, match="^mechanism failed with the conf") as told:
+        plan.release(
+            Confidential(table),
+            account=tmp_path / "account.jsonl",
+            path=tmp_path / "release.csv",
+        )
+    # no value, and no error behind this one that a log would show
+    words = str(told.value)
+    assert "8" not in words and "Epsilon is entered, and nothing is" in words
+    assert told.value.__suppress_context__
+    assert {*os.listdir(tmp_path)} == {
+        "plan.json",
+        "account.jsonl",
+        "account.jsonl.last",
+    }
+
+
 @pytest.mark.parametrize("elsewhere", [True, False])
 def test_a_disk_that_fills_after_epsilon_loses_no_release(
     plans, tmp_path, monkeypatch, elsewhere
