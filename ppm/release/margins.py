@@ -9,7 +9,7 @@ import pandas as pd
 from ppm.checks import as_list, check_count, check_number, listed
 from ppm.release.bins import Bins, bin_of, edges_of, told_edges, told_special
 from ppm.release.drawing import places
-from ppm.release.mechanisms import Mechanism, as_names, categories
+from ppm.release.mechanisms import Mechanism, as_names, categories, check_within
 from ppm.release.noise import NoisyRelease, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
@@ -125,6 +125,14 @@ class Margins(Mechanism):
                 )
         public = [name for name in plan.published if name not in plan.confidential]
         check_shares(self.shares, check_margins(margins, public, plan.confidential))
+        # of a release's numbers, which have the cells by these names beside their totals
+        names = [" × ".join(margin) for margin in margins]
+        if len({*names}) < len(names) or any("total" in margin for margin in margins):
+            raise ValueError(
+                "margins must have names that differ, joined by ' × ', and no column 'total': "
+                f"got {listed(names)}"
+            )
+        check_within(self.special, plan)
         for name in public:
             if plan.published[name].isna().any():
                 raise ValueError(
@@ -177,12 +185,6 @@ class Margins(Mechanism):
         )
         rows = donors.draw(chances, pattern, own, plan.releases, for_drawing)
         names = [" × ".join(margin) for margin in margins]
-        # of a release's numbers, which have the cells by these names beside their totals
-        if len({*names}) < len(names) or any("total" in margin for margin in margins):
-            raise ValueError(
-                "margins must have names that differ, joined by ' × ', and no column 'total': "
-                f"got {listed(names)}"
-            )
         made = WORDS["statement"]["raked"].format(
             releases=plan.releases, records=len(table), margins="; ".join(names)
         )

@@ -259,6 +259,16 @@ def is_own(mechanism):
     return not type(mechanism).__module__.startswith("ppm.release.")
 
 
+def check_within(special, plan):
+    """Refuse special values that lie within the limits of no column: they would be clipped."""
+    for value in special:
+        if not any(low <= value <= high for low, high in plan.limits.values()):
+            raise ValueError(
+                f"special must have values within the limits; got {value:g}: write another value "
+                "in its place, in both tables"
+            )
+
+
 def check_special(special):
     """Refuse special values that are no finite numbers, or one of them twice."""
     if len(special):
@@ -355,6 +365,7 @@ class OneColumn(Mechanism):
             raise ValueError(
                 f"mechanism {self!r} takes one confidential column of numbers, with limits"
             )
+        check_within(getattr(self, "special", ()), plan)
         return plan.confidential[0]
 
     def given(self, table, plan):
