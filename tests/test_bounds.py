@@ -12,6 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
+from ppm.bounds import blocks_of, extremes
 
 WEIGHTS = np.random.default_rng(6).uniform(0.0, 3.0, 130) * (np.arange(130) % 4 > 0)
 
@@ -101,6 +102,31 @@ def test_each_block_of_a_dask_array_is_read_once_and_memory_is_bounded_by_some()
         tracemalloc.stop()
     assert len(read) == len({*read}) == array.npartitions
     assert (bounds == 351.0).all() and peak < 30e6
+
+
+def test_what_is_gathered_from_blocks_of_draws_is_that_of_the_whole_matrix():
+    model = ppm.GammaPoisson(np.random.default_rng(1).poisson(5, 400))
+    grid, rng = {"mu": np.linspace(3.0, 8.0, 2000)}, np.random.default_rng(2)
+    terms = ppm.Terms(rng.uniform(0.1, 1.0, 400))
+    assert len([*blocks_of(model, grid)]) > 2
+    log_p = model.log_p(grid)
+    for read in (
+        extremes(blocks_of(model, grid), 2000, terms),
+        ppm.Candidates(model, grid).extremes(terms),
+    ):
+        np.testing.assert_array_equal(read.lowest, log_p.min(axis=0))
+        np.testing.assert_array_equal(read.highest, log_p.max(axis=0))
+        np.testing.assert_allclose(read.maxima, np.abs(terms(log_p)).max(axis=1))
+        np.testing.assert_allclose(read.sums, terms(log_p).sum(axis=1))
+    ends = ppm.Candidates(model, grid).ends()
+    np.testing.assert_array_equal(ends, [log_p.min(axis=0), log_p.max(axis=0)])
+    fit = ppm.fit(model, terms, draws=2000, random_seed=1)
+    log_p = model.log_p(fit.theta)
+    for found, of_matrix in (
+        (fit.record_bounds, ppm.record_bounds),
+        (fit.record_oscillations, ppm.record_oscillations),
+    ):
+        np.testing.assert_allclose(found, of_matrix(log_p, fit.weights), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import opendp.prelude as dp
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 import ppm
 from ppm import candidates
@@ -299,6 +300,30 @@ def test_a_draw_reads_candidates_that_are_too_many_to_hold_once(monkeypatch):
         read.clear()
         model.draw(terms, 5, np.random.default_rng(1))
         assert read == [*range(7)]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_probabilities_are_the_same_in_one_block_of_candidates_and_in_several(
+    held, monkeypatch
+):
+    counts, grid = np.random.default_rng(1).poisson(5, 1000), np.linspace(12, 2, 400)
+    assert candidates._BLOCK < 1000 * 400 <= candidates._HELD
+    if not held:
+        monkeypatch.setattr(candidates, "_HELD", 0)
+    model = ppm.GammaPoisson(counts)
+    log_p = model.log_p({"mu": grid})
+    weights = np.random.default_rng(2).uniform(0.0, 0.1, 1000)
+    for terms in (
+        ppm.Terms(np.ones(1000)),
+        ppm.Terms(weights),
+        ppm.Terms(np.ones(1000), ppm.Limits(-2.5, -2.3)),
+        ppm.Terms(weights, ppm.Limits(-0.2, -0.1)),
+    ):
+        found = ppm.Candidates(model, {"mu": grid}).probabilities(terms)
+        known = softmax(terms(log_p).sum(axis=1))
+        # several candidates are likely
+        assert known.max() < 0.9
+        np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-300)
 
 
 def test_groups_keep_the_values_that_are_predicted():

@@ -107,6 +107,64 @@ def test_the_next_weight_is_where_a_straight_line_meets_the_target():
     assert next_weight(1.0, [1.0], [0.0]) == 1.0
 
 
+class Chains(ppm.GammaPoisson):
+    """Two chains of the closed form."""
+
+    chains, warmup = 2, 5
+
+    def draw(self, terms, draws, rng, *, warmup=None, start=None):
+        return super().draw(terms, 2 * draws, rng)
+
+
+FAR = ppm.GammaPoisson([10, 11, 12, 30])
+TRIALS = Chains(COUNTS, shape=2.0, rate=0.4)
+# model, rule, and another value of each of the rule's fields
+OTHER = [
+    (MODEL, ppm.ByRisk(), {"scale": 0.5, "shift": 0.2, "truncate_at": 1.0}),
+    (MODEL, ppm.OneWeight(ppm.ByRisk()), {"like": ppm.ByRisk(0.5)}),
+    (MODEL, ppm.OneWeight(epsilon=1.0), {"epsilon": 2.0, "tolerance": 9.0, "fits": 1}),
+    (TRIALS, ppm.OneWeight(ppm.ByRisk()), {"trials": 0}),
+    (
+        FAR,
+        ppm.ByCount(1.4, relative=False),
+        {"radius": 2.4, "relative": True, "scale": 0.5, "shift": 0.2},
+    ),
+    (MODEL, ppm.Reweighted(), {"after": ppm.ByRisk(0.5), "k": 0.5}),
+    (MODEL, ppm.Given(np.ones(60)), {"weights": np.full(60, 0.5)}),
+    (GRID, ppm.Capped(0.1), {"width": 0.2}),
+    (
+        GRID,
+        ppm.Limited(ppm.Limits(-3.0, -2.0)),
+        {"limits": ppm.Limits(-3.0, -1.0), "center": {"mu": 5.0}, "weight": 0.5},
+    ),
+]
+
+
+@pytest.mark.parametrize("name", kinds_of(ppm.Rule))
+def test_every_field_of_a_rule_changes_its_terms(name):
+    tried = set()
+    for model, rule, others in OTHER:
+        if type(rule).__name__ != name:
+            continue
+        log_p = np.linspace(np.full(model.records, -4.0), -0.1, 9)
+        for field, value in others.items():
+            terms = [
+                ppm.fit(model, one, draws=50, random_seed=1).terms
+                for one in (rule, dataclasses.replace(rule, **{field: value}))
+            ]
+            assert not np.array_equal(*(one(log_p) for one in terms)), field
+            tried.add(field)
+    assert tried == {field.name for field in dataclasses.fields(getattr(ppm, name))}
+
+
+def test_the_radius_of_counted_weights_is_a_share_or_in_the_values_unit():
+    for rule, known in {
+        ppm.ByCount(1.4, relative=False): [1 / 3, 2 / 3, 1 / 3, 0],
+        ppm.ByCount(1.4): [2 / 3, 2 / 3, 2 / 3, 1],
+    }.items():
+        assert ppm.fit(FAR, rule, draws=9).weights == pytest.approx(known)
+
+
 def test_counted_weights_need_a_model_that_says_its_values():
     fit = ppm.fit(
         ppm.GammaPoisson([10, 11, 12, 30]), ppm.ByCount(0.3, scale=0.9), draws=9

@@ -1,13 +1,15 @@
 """What the chapters on incomes share, and what the application claims of its fits."""
 
+import dataclasses
 import runpy
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import ppm
-from ppm_book.chapters import page
+from ppm_book.chapters import agreement, page
 from ppm_book.chapters.application import EQUAL, apart, diagnosed, typical
 
 CLAIMS = runpy.run_path(str(page.CLAIMS / "ce_application.py"))
@@ -30,6 +32,9 @@ def test_diagnosed_reads_both_r_hats_and_agrees_only_by_both():
         fit.draw_maxima, np.array([[0.0, 1.0] * 100, [50.0, 51.0] * 100]), np.ones(40)
     )
     assert apart_in_log_p.agree and apart_in_log_p.r_hat_log_likelihood > 1.05
+    untold = dataclasses.replace(apart_in_log_p, r_hat_log_likelihood=np.nan)
+    for found in apart_in_log_p, untold:
+        assert not agreement.agrees(SimpleNamespace(diagnostics=found))
     other = type("Fit", (), {"diagnostics": apart_in_log_p, "local_bound": 1.0})
     assert not diagnosed(other)["chains agree"]
     assert not CLAIMS["trusted"](fit, other) and CLAIMS["trusted"](fit)

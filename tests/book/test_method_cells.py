@@ -1,8 +1,15 @@
 """What chapters compute by hand, in cells that a reader sees, against the library and exact laws."""
 
+import contextlib
+import copy
 import functools
+import io
+import re
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 from cells import cell_of, of_chapter, run_chapter
 from scipy import stats
@@ -10,6 +17,7 @@ from scipy.special import logsumexp
 
 import ppm
 from ppm_book.chapters import household, page, plots
+from ppm_book.tools import parameters
 
 close = np.testing.assert_allclose
 # chapters that take seconds at the paper's sizes
@@ -17,9 +25,43 @@ QUICK = "eight_households", "theory", "what_it_means", "poisson_contraction"
 PRIOR = {"shape": 1.0, "rate": 0.1}
 
 
+# none of them the book's own
+OTHER = {
+    "eight_households": {
+        "draws": 300,
+        "scale": 0.5,
+        "shift": 0.2,
+        "releases": 4,
+        "seed": 7,
+    },
+    "theory": {"scale": 0.5, "shift": 0.2, "releases": 2, "seed": 7},
+    "what_it_means": {"local_bound": 3.0, "releases": 5},
+    "poisson_contraction": {
+        "sizes": [60, 240],
+        "replicates": 10,
+        "mean": 30.0,
+        "truncate_at": 2.5,
+        "draws": 100,
+        "seed": 7,
+    },
+}
+at_other_settings_too = pytest.mark.parametrize("other", [False, True])
+
+
+def chapter(name, other=False):
+    return _chapter(name, other)
+
+
 @functools.cache
-def chapter(name):
-    return run_chapter(name)
+def _chapter(name, other):
+    return run_chapter(name, **(OTHER[name] if other else {}))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_each_parameter_is_tried_at_another_value_than_the_book_s(name):
+    own = parameters.parameters(name)
+    assert own.keys() == OTHER[name].keys()
+    assert not [key for key in own if own[key] == OTHER[name][key]]
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -30,15 +72,96 @@ def test_claims_hold_at_the_book_s_own_settings(name):
     assert claims and all(claims.values()), claims
 
 
+def at_one_place(values, place, one):
+    values = values.copy()
+    values[place] = one
+    return values
+
+
+def with_one_frame(picture):
+    """The picture, with a change of the posterior at one of its slider's left ends."""
+    content = copy.deepcopy(picture.content)
+    place = content["at"][:: len(content["sliders"][1]["shown"])][-1]
+    content["frames"][place][1][1]["across"][0][0] = 1.0
+    return SimpleNamespace(content=content)
+
+
+def swapped(table, name):
+    """The table with the rows of two sizes in each other's place."""
+    table, sizes = table.copy(), table.loc[name].index
+    table.loc[[(name, sizes[1]), (name, sizes[2])]] = table.loc[
+        [(name, sizes[2]), (name, sizes[1])]
+    ].to_numpy()
+    return table
+
+
+# claims of all rows of something, and the something with one wrong row
+ONE_ROW_WRONG = [
+    (
+        "eight_households",
+        "h-most-negative",
+        lambda here: {"log_lik": at_one_place(here.log_lik, (2, 0), -99.0)},
+    ),
+    (
+        "eight_households",
+        "left-end",
+        lambda here: {"picture": with_one_frame(here.picture)},
+    ),
+    (
+        "theory",
+        "no-loss-exceeds",
+        lambda here: {"bounds": at_one_place(here.bounds, 3, here.loss[3] / 2.1)},
+    ),
+    (
+        "poisson_contraction",
+        "hump-explains-the-drift",
+        lambda here: {
+            "summary": swapped(swapped(here.summary, "Unweighted"), "Weighted")
+        },
+    ),
+    (
+        "poisson_contraction",
+        "weighted-exceed-more",
+        lambda here: {"above": swapped(here.above, "Weighted")},
+    ),
+]
+
+
+def claims_of(name, names):
+    with (
+        patch("IPython.display.display") as display,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        page.check_claims(name, names)
+    return display.call_args_list[0].args[0]
+
+
+@pytest.mark.parametrize(("name", "claim", "wrong"), ONE_ROW_WRONG)
+def test_a_claim_of_all_rows_is_false_of_one_that_is_wrong(name, claim, wrong):
+    names = vars(chapter(name))
+    assert claims_of(name, names)[claim] is True
+    assert claims_of(name, names | wrong(chapter(name)))[claim] is False
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_claim_of_all_rows_is_tried_with_a_wrong_one(name):
+    text = (page.CLAIMS / f"{name}.py").read_text("utf-8")
+    assert len(re.findall(r"\ball\(", text)) == sum(
+        name == other for other, *_ in ONE_ROW_WRONG
+    )
+
+
 # ---- eight households ----------------------------------------------------------------------------
 
 
-def test_the_first_chapter_s_steps_are_those_of_the_library():
-    here = chapter("eight_households")
+@at_other_settings_too
+def test_the_first_chapter_s_steps_are_those_of_the_library(other):
+    here = chapter("eight_households", other)
     assert here.printed.startswith("H made 18 visits\nH made 18 visits\n")
     assert "same Δ:        True" in here.printed and "False" not in here.printed
     close(here.bounds, ppm.record_bounds(here.log_lik))
-    close(here.weights, ppm.record_weights(here.bounds))
+    line = {"scale": here.scale, "shift": here.shift}
+    close(here.weights, ppm.record_weights(here.bounds, **line))
     close(here.delta, here.fit.local_bound)
     close(here.epsilon, here.fit.epsilon())
     # the paper's one weight, from the two bounds
@@ -55,8 +178,11 @@ def test_the_first_chapter_s_steps_are_those_of_the_library():
         close(row["ε = 2Δ"], ppm.epsilon(row["Δ"]))
 
 
-def test_the_first_chapter_s_attack_is_right_as_often_as_the_law_of_totals_says():
-    here = chapter("eight_households")
+@at_other_settings_too
+def test_the_first_chapter_s_attack_is_right_as_often_as_the_law_of_totals_says(
+    other,
+):
+    here = chapter("eight_households", other)
     for (name, m), (with_h, without_h, alarm) in here.attacks.items():
         assert np.mean(without_h > alarm) <= 0.05 < np.mean(without_h >= alarm)
         weigh = here.no_weights if name == "Ordinary posterior" else here.our_weights
@@ -71,14 +197,18 @@ def test_the_first_chapter_s_attack_is_right_as_often_as_the_law_of_totals_says(
 # ---- theory --------------------------------------------------------------------------------------
 
 
-def test_a_household_that_leaves_changes_log_probabilities_as_the_picture_says():
-    here = chapter("theory")
+@at_other_settings_too
+def test_a_household_that_leaves_changes_log_probabilities_as_the_picture_says(other):
+    here = chapter("theory", other)
+    line = {"scale": here.scale, "shift": here.shift}
+    close(here.alpha, ppm.record_weights(np.abs(here.log_p).max(axis=0), **line))
     weighted = ppm.Terms(here.alpha)(here.log_p)
     close(here.alpha * here.log_p, weighted)
     close(here.delta, ppm.local_bound(here.log_p, here.alpha))
+    close(here.epsilon, 2 * here.delta * here.releases)
     for away in range(8):
         # computed by other means
-        found = household.state(here.counts, away)
+        found = household.state(here.counts, away, **line)
         close(here.frozen[away], found.ratio, atol=1e-12)
         close(here.loss[away], found.loss, atol=1e-12)
     others = here.log_p[:, :-1].sum(axis=1)
@@ -89,10 +219,14 @@ def test_a_household_that_leaves_changes_log_probabilities_as_the_picture_says()
 # ---- what it means -------------------------------------------------------------------------------
 
 
-def test_beliefs_and_attacks_are_those_of_the_library():
-    here = chapter("what_it_means")
+@at_other_settings_too
+def test_beliefs_and_attacks_are_those_of_the_library(other):
+    here = chapter("what_it_means", other)
     assert "to at most 0.027\n" in here.printed
-    close(here.epsilons[-2:], ppm.epsilon(10.1) * np.array([1, 20]))
+    close(
+        here.epsilons[-2:],
+        [ppm.epsilon(here.local_bound, m) for m in (1, here.releases)],
+    )
     for words, prior in here.priors.items():
         close(
             here.at_most[f"prior {words}"],
@@ -127,21 +261,32 @@ def test_beliefs_and_attacks_are_those_of_the_library():
 class Sums:
     """Random numbers that are known sums."""
 
-    def __init__(self, *sums):
-        self.sums = np.array(sums)
+    def __init__(self, mean, *sums):
+        self.mean, self.sums = mean, np.array(sums)
 
     def poisson(self, mean, shape):
-        assert mean * 2 == 100.0 * 4 and shape == (1, 2)
+        # two records of each kind
+        assert mean == 2 * self.mean and shape == (1, 2)
         return self.sums[None]
 
 
-def test_a_study_s_steps_are_those_of_the_library_and_of_definitions():
-    here = chapter("poisson_contraction")
+@at_other_settings_too
+def test_a_study_s_steps_are_those_of_the_library_and_of_definitions(other):
+    here = chapter("poisson_contraction", other)
     records = np.array([90, 110, 104, 99])
-    law = here.pseudo_posterior(4, 1, Sums(*records.reshape(2, 2).sum(axis=0)))
-    known = ppm.GammaPoisson(records, shape=1, rate=1 / 100)
+    law = here.pseudo_posterior(
+        4, 1, Sums(here.mean, *records.reshape(2, 2).sum(axis=0))
+    )
+    known = ppm.GammaPoisson(records, shape=1, rate=1 / here.mean)
     known = known.posterior(np.tile([0.5, 0.9], 2))
     close([law.mean().item(), law.std().item()], [known.mean(), known.std()])
+    of_record = ppm.GammaPoisson([here.record])
+    for n, mu in here.twelve.items():
+        known = [ppm.local_bound(of_record.log_p({"mu": one}), [0.5]) for one in mu.T]
+        close(here.of_record[n], known)
+    products = here.bounds * ppm.record_weights(here.bounds)
+    assert np.array_equal(here.removed, products > here.truncate_at)
+    assert 0 < here.removed.sum() < here.removed.size
 
 
 def test_a_study_s_summary_has_the_ledger_s_numbers():
@@ -155,8 +300,6 @@ def test_a_study_s_summary_has_the_ledger_s_numbers():
         here.values["Weighted-M: share of bounds above M"]["value"][-1],
     )
     close(here.summary["records removed"]["Unweighted"], 0)
-    known = here.bounds, ppm.record_weights(here.bounds)
-    assert np.array_equal(here.removed, np.prod(known, axis=0) > here.truncate_at)
 
 
 # ---- chapters that take longer, to the cells at issue --------------------------------------------
@@ -207,6 +350,16 @@ def test_three_noises_of_a_mean_are_those_of_their_laws():
         close(
             found["a draw"][place] ** 2, np.average(mu**2, weights=density), rtol=0.01
         )
+
+
+def test_a_table_of_widths_has_the_epsilon_of_the_library_with_delta_and_without():
+    names = {"np": np, "pd": pd, "page": page}
+    exec(cell_of("strict_more", "several = pd.DataFrame"), names)
+    several, found = names["several"], ppm.pdp.bounded_range_epsilon
+    for m in (1, 5, 20):
+        close(several[f"m = {m}"], [found(w, m) for w in several.index])
+        with_delta = [found(w, m, delta=1e-6) for w in several.index]
+        close(several[f"m = {m}, δ"], with_delta)
 
 
 def test_three_releases_are_combined_as_the_rule_of_the_next_cell_says():

@@ -15,6 +15,7 @@ from ppm_book.chapters import page, running
 from ppm_book.chapters.sentences import asked_numbers, of_claims
 from ppm_book.tools import parameters
 from ppm_book.tools.classroom import make_editions
+from ppm_book.tools.exercises import FOLDER
 from ppm_book.tools.plain import Words
 
 CHAPTER = "eight_households"
@@ -87,7 +88,36 @@ def build(root, profile, executed, **record):
     (folder / "run.json").write_text(json.dumps(record), "utf-8")
 
 
-def test_students_get_the_numbers_of_the_built_book(repository, capsys):
+@pytest.mark.parametrize("own", [[CHAPTER], ["theory"], [CHAPTER, "theory"]])
+def test_a_book_with_any_chapter_of_other_data_is_no_book_to_show(repository, own):
+    parts = [
+        {"chapters": [{"file": f"notebooks/{CHAPTER}"}, {"file": "notebooks/theory"}]}
+    ]
+    toc = yaml.safe_dump({"root": "book/intro", "parts": parts})
+    (repository / "_toc.yml").write_text(toc, "utf-8")
+    results = repository / "_build" / "results"
+
+    def build(profile, own):
+        for name in CHAPTER, "theory":
+            (folder := results / profile / name).mkdir(parents=True, exist_ok=True)
+            record = {"ce_data_hash": "1"} if name in own else {}
+            (folder / "run.json").write_text(json.dumps(record), "utf-8")
+
+    assert parameters.of_book(repository) is None
+    build("paper", own)
+    assert parameters.of_book(repository) is None
+    build("quick", [])
+    assert parameters.of_book(repository) == results / "quick"
+    build("paper", [])
+    assert parameters.of_book(repository) == results / "paper"
+    # a chapter is lacking
+    shutil.rmtree(results / "paper" / "theory")
+    assert parameters.of_book(repository) == results / "quick"
+
+
+def test_students_get_the_numbers_of_the_built_book_and_nothing_that_is_graded(
+    repository, capsys
+):
     def handed_out():
         make_editions(repository, editions=["student"])
         file = f"_build/classroom/student/chapters/{CHAPTER}.ipynb"
@@ -112,6 +142,14 @@ def test_students_get_the_numbers_of_the_built_book(repository, capsys):
     assert "the numbers of the profile paper" in said and "lacks" not in said
     assert {*re.findall("⟨(.*?)⟩", text)} == asked
     assert "those of the book’s own run" in text
+    # nothing of the assessment, and no checks, beside which the exercises lie
+    assert [*(repository / FOLDER).glob("*assessment*")]
+    student = repository / "_build" / "classroom" / "student"
+    assert {file.relative_to(student).as_posix() for file in student.rglob("*.*")} == {
+        "README.md",
+        f"chapters/{CHAPTER}.ipynb",
+        f"exercises/{CHAPTER}_exercises.ipynb",
+    }
 
 
 def test_a_rerun_of_a_plain_chapter_lists_the_sentences_that_it_contradicts(tmp_path):

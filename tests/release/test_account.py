@@ -214,6 +214,19 @@ def test_an_account_without_a_budget_can_be_given_one_and_no_other(tmp_path):
         again.enter(0.6, "a table")
 
 
+def test_an_account_at_its_budget_takes_that_budget_and_a_name(tmp_path):
+    path = tmp_path / "account.jsonl"
+    for _ in range(3):
+        # 0.1 + 0.2 is above 0.3 in floating point
+        Account(path).enter(0.1, "a table")
+    for _ in range(2):
+        assert Account(path, budget=0.3).total == Decimal("0.3")
+    assert Account(path, budget=0.3, table="incomes").table == "incomes"
+    assert Account(path).budget == 0.3 and len(Account(path).entries) == 3
+    with pytest.raises(ValueError, match="epsilon must keep .* budget of 0.3"):
+        Account(path).enter(1e-9, "a table")
+
+
 def test_an_account_stays_where_it_was_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other").mkdir()

@@ -268,6 +268,18 @@ def test_shares_are_the_published_ones_at_a_small_epsilon_and_the_tables_at_a_la
         assert shares(found[30.0], group, ends) == pytest.approx(true, abs=0.01)
 
 
+@pytest.mark.parametrize(("records", "published"), [(100, 1000), (1000, 100)])
+def test_counts_differ_as_two_samples_of_different_sizes_do(records, published):
+    pool = np.random.default_rng(1).uniform(0.0, 4.0, published)
+    group = bins._Group(records, np.arange(5.0), pool, ())
+    shares = (np.bincount(pool.astype(int)) + 0.125) / (published + 0.5)
+    # n of this year, and n times the shares of the published ones
+    of_shares = np.diag(shares) - np.outer(shares, shares)
+    known = records * of_shares + records**2 * of_shares / published
+    assert group.sampled == pytest.approx(known)
+    assert group.expected == pytest.approx(records * shares)
+
+
 def test_moved_counts_are_nearer_than_noisy_and_than_published_ones():
     """Over repetitions, at an ε where neither is much nearer than the other."""
     table = table_of(1.1 * np.random.default_rng(7).lognormal(3.0, 0.6, 900))
