@@ -33,13 +33,19 @@ def program(file, text):
 def recipe(tmp_path):
     """A target of the Makefile, whose interpreter tells what it is called with, and in which environment."""
     told = tmp_path / "told"
-    stub = f"""#!{sys.executable}
+    script = tmp_path / "stub.py"
+    script.write_text(
+        f"""
 import json, os, sys
 with open({str(told)!r}, "a") as file:
     print(json.dumps([sys.argv[1:], dict(os.environ)]), file=file)
 # no book is up to date
 sys.exit("ppm_book.tools.made_from" in sys.argv)
-"""
+""",
+        "utf-8",
+    )
+    # a first line cannot name an interpreter with a space in its path
+    stub = f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n'
     program(tmp_path / "an environment" / "bin" / "python", stub)
 
     def called(*arguments):

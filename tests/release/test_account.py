@@ -2,6 +2,7 @@
 
 import multiprocessing
 import resource
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -155,8 +156,10 @@ def test_a_piece_of_the_first_line_is_no_account_yet(tmp_path, left):
 
 
 @pytest.fixture
-def full_disk():
+def full_disk(monkeypatch):
     """A function that sets how many bytes a file may have: what exceeds them is cut short."""
+    # what is imported meanwhile would be cut short too, for good
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     own = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, own)

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import secrets
+import sys
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -182,8 +183,10 @@ def test_what_each_mechanism_releases_is_written_and_read_again(name, kinds, tmp
 
 
 @pytest.fixture
-def disk():
+def disk(monkeypatch):
     """A function that sets how many bytes a file may have, as on a disk that is full."""
+    # what is imported meanwhile would be cut short too, for good
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     own = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, own)
