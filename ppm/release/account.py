@@ -76,9 +76,9 @@ class Account(Brief):
         )
         self.table = table
         if self.files[0].exists() or (self.budget, table) != (None, None):
-            with self._locked() as (file, lines):
-                self._read(lines)
-                self._settle(file, lines)
+            with self._locked() as (file, lines, contents):
+                self._read(contents)
+                self._settle(file, lines, contents)
 
     @property
     def files(self):
@@ -95,8 +95,8 @@ class Account(Brief):
         """The entries, a list of dicts, the oldest first."""
         if not any([file.exists() for file in self.files]):
             return []
-        with self._locked() as (_, lines):
-            return self._read(lines)
+        with self._locked() as (_, _, contents):
+            return self._read(contents)
 
     @property
     def total(self):
@@ -123,9 +123,9 @@ class Account(Brief):
             If the sum would exceed the budget, the digest has been entered already, or a line was
             changed or removed. Nothing is entered then.
         """
-        with self._locked() as (file, lines):
-            entry = self._entry(self._read(lines), epsilon, what, digest, again)
-            before = self._settle(file, lines, entering=True)
+        with self._locked() as (file, lines, contents):
+            entry = self._entry(self._read(contents), epsilon, what, digest, again)
+            before = self._settle(file, lines, contents, entering=True)
             self._append(file, entry, before)
         return entry
 
@@ -155,31 +155,30 @@ class Account(Brief):
             "total": str(total),
         }
 
-    def _read(self, lines):
+    def _read(self, contents):
         """The entries; budget and name of the table are taken from the other lines."""
-        for name, kept in _settings(lines).items():
+        for name, kept in _settings(contents).items():
             given = getattr(self, name)
             if given not in (None, kept):
                 raise ValueError(
                     f"{name} must be left out, or be that of the account, {kept}; got {given}"
                 )
             setattr(self, name, kept)
-        return [one for one in _contents(lines) if "epsilon" in one]
+        return _entries(contents)
 
-    def _settle(self, file, lines, entering=False):
+    def _settle(self, file, lines, contents, entering=False):
         """Write a budget or a name that the file lacks; returns the last line."""
-        own, total = (
-            {"table": self.table, "budget": self.budget},
-            _total(self._read(lines)),
-        )
-        if own == dict.fromkeys(own) | _settings(lines) and (lines or not entering):
-            return lines[-1] if lines else b""
+        own = {"table": self.table, "budget": self.budget}
+        last = lines[-1] if lines else b""
+        if own == dict.fromkeys(own) | _settings(contents) and (lines or not entering):
+            return last
+        total = _total(_entries(contents))
         if self.budget is not None and total > _exact(self.budget):
             raise ValueError(
                 f"budget must be no less than what the account adds up to, {total}; got "
                 f"{self.budget:g}"
             )
-        return self._append(file, own, lines[-1] if lines else b"")
+        return self._append(file, own, last)
 
     def _append(self, file, content, before):
         """Write a line, and then once more in the other file; returns it."""
@@ -212,7 +211,7 @@ class Account(Brief):
 
     @contextlib.contextmanager
     def _locked(self):
-        """The open file, which no other process has meanwhile, and its lines.
+        """The open file, which no other process has meanwhile, its lines and what they hold.
 
         What an interrupted entry left is mended: a whole line counts, and gets its copy; a piece
         of one does not, because no noise was drawn for it.
@@ -227,8 +226,8 @@ class Account(Brief):
             *lines, piece = file.read().split(b"\n")
             lines = [line + b"\n" for line in lines]
             # whole, or the beginning of the first line of an account
-            if lines or not (piece.startswith(_FIRST) or _FIRST.startswith(piece)):
-                _contents(lines or [piece])
+            begun = piece.startswith(_FIRST) or _FIRST.startswith(piece)
+            contents = _contents(lines if lines or begun else [piece])
             copy = last.read_bytes() if last.exists() else b""
             # lines after the one that was copied are of interrupted entries
             if copy not in lines and (copy or len(lines) > 1):
@@ -240,7 +239,7 @@ class Account(Brief):
                 file.truncate(sum(map(len, lines)))
             if lines and copy != lines[-1]:
                 self._copy(lines[-1]).replace(last)
-            yield file, lines
+            yield file, lines, contents
 
 
 _FIRST = b'{"table": '
@@ -268,10 +267,15 @@ def _contents(lines):
     return contents
 
 
-def _settings(lines):
+def _entries(contents):
+    """Those of the lines that enter an ε."""
+    return [one for one in contents if "epsilon" in one]
+
+
+def _settings(contents):
     """Budget and name of the table; a later line gives what was lacking, and changes nothing."""
     settings = {}
-    for one in _contents(lines):
+    for one in contents:
         for name in ("table", "budget"):
             if "epsilon" not in one and one.get(name) is not None:
                 settings.setdefault(name, one[name])
