@@ -87,6 +87,7 @@ class Bins(OneColumn):
 
     def check(self, plan):
         """Refuse other columns than one of numbers; warn where fewer bins result than asked for."""
+        super().check(plan)
         column = self.column(plan)
         published = plan.published.groupby(plan.labels(plan.published))[column]
         fewer = sum(

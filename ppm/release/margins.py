@@ -9,7 +9,13 @@ import pandas as pd
 from ppm.checks import as_list, check_count, check_number, listed
 from ppm.release.bins import Bins, bin_of, edges_of, told_edges, told_special
 from ppm.release.drawing import places
-from ppm.release.mechanisms import Mechanism, as_names, categories, check_within
+from ppm.release.mechanisms import (
+    Mechanism,
+    as_names,
+    categories,
+    check_within,
+    has_numbers,
+)
 from ppm.release.noise import NoisyRelease, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
@@ -371,12 +377,7 @@ def _strata(strata, table, published, kinds):
 
 def _design(public):
     """Numbers of public columns as they are, and an indicator of each other value."""
-    numbers = [
-        name
-        for name in public
-        if pd.api.types.is_numeric_dtype(public[name])
-        and not pd.api.types.is_bool_dtype(public[name])
-    ]
+    numbers = [name for name in public if has_numbers(public[name])]
     others = [name for name in public if name not in numbers]
     public = public.astype(dict.fromkeys(numbers, float))
     return pd.get_dummies(public, columns=others, dtype=float).to_numpy()

@@ -88,6 +88,7 @@ class Means(OneColumn):
 
     def check(self, plan):
         """Refuse other columns than one of numbers that are mostly above 0."""
+        super().check(plan)
         column = self.column(plan)
         if plan.published[column].isin(self.special).all():
             raise ValueError(

@@ -31,6 +31,12 @@ def columns_of(name, names, table):
     return names
 
 
+def has_numbers(column):
+    """Whether a column has numbers that are not declared as categories, nor true and false."""
+    numeric = pd.api.types.is_numeric_dtype(column)
+    return numeric and not pd.api.types.is_bool_dtype(column)
+
+
 def as_names(names):
     """One name or several, as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
@@ -124,8 +130,12 @@ def tables_of(plan, table, drawn, releases):
 
 def whole_columns(plan):
     """Confidential columns of numbers whose published values are whole."""
-    ends = clipped(plan, plan.published[[*plan.limits]])
-    return [name for name in ends if (ends[name].to_numpy(np.float64) % 1 == 0).all()]
+
+    def found():
+        ends = clipped(plan, plan.published[[*plan.limits]])
+        return [one for one in ends if (ends[one].to_numpy(np.float64) % 1 == 0).all()]
+
+    return plan.once("whole columns", found)
 
 
 def _rounded(plan, name, column, release):
@@ -358,6 +368,7 @@ class OneColumn(Mechanism):
     def check(self, plan):
         """Refuse a plan with several confidential columns, or with one of categories."""
         self.column(plan)
+        check_within(getattr(self, "special", ()), plan)
 
     def column(self, plan):
         """The name of that column."""
@@ -365,7 +376,6 @@ class OneColumn(Mechanism):
             raise ValueError(
                 f"mechanism {self!r} takes one confidential column of numbers, with limits"
             )
-        check_within(getattr(self, "special", ()), plan)
         return plan.confidential[0]
 
     def given(self, table, plan):

@@ -41,6 +41,7 @@ from ppm.release.mechanisms import (
     categories,
     columns_of,
     draw,
+    has_numbers,
     whole_columns,
 )
 from ppm.release.noise import LEAST_EPSILON, MOST_EPSILON
@@ -137,7 +138,7 @@ def _is_part(part, whole):
     """Whether a table is part of another, and half of its rows at least occur once in both."""
     both = pd.concat([part, whole], ignore_index=True)
     for name in both:
-        if all(_has_numbers(table[name]) for table in (part, whole)):
+        if all(has_numbers(table[name]) for table in (part, whole)):
             both[name] = both[name].astype(np.float64)
         else:
             both[name] = both[name].astype(object)
@@ -303,7 +304,7 @@ class ReleasePlan:
                 f"confidential must have no column of groups or public; got {listed(both)}"
             )
         for name in confidential:
-            if name not in limits and _has_numbers(published[name]):
+            if name not in limits and has_numbers(published[name]):
                 raise ValueError(
                     f"limits must be given for {name!r}, which has numbers; if they are "
                     "codes of categories, make it a pandas Categorical"
@@ -591,6 +592,9 @@ class ReleasePlan:
             If the plan was not saved, the account holds it already or has no budget left, or the
             table has other columns, missing labels, groups without published records, or values
             that are no numbers; or if the mechanism's release cannot be written.
+        RuntimeError
+            If the mechanism fails with the confidential table alone, after ε was entered; what it
+            says is left out, because it may tell a record's value.
         OSError
             If something stands at one of the names of the three files, or they cannot be written;
             nothing was entered then. If they cannot be written although there was room, after ε
@@ -841,12 +845,6 @@ def _text(value):
     if _is_number(value) and value == value // 1:
         value = int(value)
     return str(value)
-
-
-def _has_numbers(column):
-    """Whether a column has numbers that are not declared as categories, nor true and false."""
-    numeric = pd.api.types.is_numeric_dtype(column)
-    return numeric and not pd.api.types.is_bool_dtype(column)
 
 
 def _check_numbers(name, column, table):

@@ -21,7 +21,7 @@ from ppm.terms import Limits
 
 # published records on which a model is tried, beside two of each group: in one table few, in
 # another many, because a step may count records
-_TRIED = 20, 100
+_FEW, _MANY = 20, 100
 # of published values those that occur most often, such as codes of a survey's own
 _OFTEN = 9
 # each of them so many times: with its values, and as often with others that the limits allow
@@ -144,24 +144,25 @@ class Posterior(Mechanism):
         """Refuse a model in which a published record reaches more than its own term."""
         from ppm.models import own_terms
 
-        few, many = (self._example(plan, tried) for tried in _TRIED)
+        examples = [self._example(plan)]
         try:
-            model = self._model(plan, few)
+            model = self._model(plan, *examples)
         except ValueError as error:
             raise ValueError(
                 "build must make a model of any records whose values the limits allow, and "
                 f"failed with published records that have such values ({error})"
             ) from error
         # one of PyMC takes a minute for each
-        slow = hasattr(model, "points_to_try")
-        for example in [few] if slow else [few, many]:
+        if not hasattr(model, "points_to_try"):
+            examples.append(self._example(plan, _MANY))
+        for example in examples:
             own_terms.check(
                 functools.partial(self._model, plan),
                 example,
                 confidential=[*plan.confidential],
             )
 
-    def _example(self, plan, tried=_TRIED[0]):
+    def _example(self, plan, tried=_FEW):
         """Published records of every group, and copies of them with values from all over the limits."""
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest

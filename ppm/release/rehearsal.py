@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import Brief, check_count, listed, shown
+from ppm.release.drawing import rows_of
 from ppm.release.means import Means
 from ppm.release.measure import release_errors, top_tenth
 from ppm.release.mechanisms import (
@@ -382,12 +383,13 @@ def _pair(plan, public, rng):
         if name not in plan.limits:
             kinds = categories(plan, name)
             published[name] = pd.Categorical(published[name], categories=kinds)
-    labels = plan.labels(published)
-    rows = pd.Series(labels).groupby(labels).indices
-    sizes = pd.Series(plan.labels(published if public is None else public))
-    sizes = sizes.value_counts()
+    rows = dict(sorted(rows_of(plan.coded(published)).items()))
+    this_year = rows if public is None else rows_of(plan.coded(public))
     first = [rng.choice(own, own.size) for own in rows.values()]
-    second = [rng.choice(own, sizes.get(label, 0)) for label, own in rows.items()]
+    second = [
+        rng.choice(own, np.size(this_year.get(label, ())))
+        for label, own in rows.items()
+    ]
     first, second = (_numbered(published, rows) for rows in (first, second))
     return first, clipped(plan, second)
 
