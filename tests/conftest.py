@@ -2,8 +2,10 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -48,6 +50,16 @@ def pytest_configure(config):
     """A shell without job control has its background jobs ignore interrupts, and ours as well."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """A function that sets how many bytes a file may have: what exceeds them is cut short."""
+    # what is imported meanwhile would be cut short too, for good
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    own = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, own)
 
 
 @pytest.fixture

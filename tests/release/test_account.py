@@ -2,7 +2,6 @@
 
 import multiprocessing
 import resource
-import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -153,16 +152,6 @@ def test_a_piece_of_the_first_line_is_no_account_yet(tmp_path, left):
     account = Account(path, budget=1)
     account.enter(0.5, "table 1")
     assert Account(path).total == Decimal("0.5") and Account(path).budget == 1
-
-
-@pytest.fixture
-def full_disk(monkeypatch):
-    """A function that sets how many bytes a file may have: what exceeds them is cut short."""
-    # what is imported meanwhile would be cut short too, for good
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    own = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, own)
 
 
 @pytest.mark.parametrize("room_for", ["nothing", "the copy", "a piece"])

@@ -1,5 +1,6 @@
 """Noisy counts in public bins: their ε, their edges, and how published shares move them."""
 
+import functools
 import warnings
 from dataclasses import dataclass, replace
 from unittest.mock import Mock
@@ -9,31 +10,18 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from incomes import mechanism_on, one_column
 from neighbours import losses, released_after
 from scipy import stats
 
 import ppm
-from ppm.release import Bins, ReleasePlan, bins, noise
+from ppm.release import Bins, bins, noise
 from ppm.release.noise import nearest_counts, noisy_integers, seeded_noise
 
-
-def table_of(values, groups=None):
-    groups = np.arange(len(values)) % 2 if groups is None else groups
-    return pd.DataFrame({"region": groups, "income": np.asarray(values, dtype=float)})
-
-
+table_of = functools.partial(one_column, groups=2)
 LAST = table_of(np.random.default_rng(1).lognormal(3.0, 0.6, 800))
 THIS = table_of(1.3 * np.random.default_rng(2).lognormal(3.0, 0.6, 900))
-
-
-def planned(mechanism, published=LAST, **given):
-    given = {"epsilon": 1.0, "limits": (0, 1e4), "groups": "region"} | given
-    return ReleasePlan(published, confidential="income", mechanism=mechanism, **given)
-
-
-def release(mechanism, table=THIS, published=LAST, secure_noise=False, seed=3, **given):
-    plan = planned(mechanism, published, **given)
-    return mechanism.release(table, plan, random_seed=seed, secure_noise=secure_noise)
+planned, release = mechanism_on(LAST, THIS, (0, 1e4))
 
 
 # ---- the noise -----------------------------------------------------------------------------------
@@ -319,7 +307,7 @@ def test_a_spike_of_zeros_appears_if_zero_is_special(published_share):
 def test_a_bin_holds_published_values_of_its_group_or_is_spread_evenly():
     last = table_of([*np.linspace(1, 9, 40), *np.linspace(11, 90, 40)])
     last["region"] = np.repeat([0, 1], 40)
-    table = table_of(
+    table = one_column(
         np.r_[np.full(60, 4.0), np.full(60, 5000.0)], np.repeat([0, 1], 60)
     )
     found = release(

@@ -1,5 +1,6 @@
 """Noisy sums of groups: their ε, the factors that they make likely, and what they are blind to."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,17 +8,15 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from incomes import mechanism_on, one_column
 from neighbours import losses, released_after, totals_of
 from scipy import stats
 
 import ppm
-from ppm.release import Means, ReleasePlan, means
+from ppm.release import Means, means
 from ppm.release.noise import noisy_integers
 
-
-def table_of(values, groups=None):
-    groups = np.arange(len(values)) % 3 if groups is None else groups
-    return pd.DataFrame({"region": groups, "income": np.asarray(values, dtype=float)})
+table_of = functools.partial(one_column, groups=3)
 
 
 def drawn(seed, records, factors=(1.0, 1.0, 1.0)):
@@ -26,16 +25,7 @@ def drawn(seed, records, factors=(1.0, 1.0, 1.0)):
 
 
 LAST, THIS = drawn(1, 1500), drawn(2, 2400, (0.6, 1.2, 1.9))
-
-
-def planned(mechanism, published=LAST, **given):
-    given = {"epsilon": 1.0, "limits": (0, 1e6), "groups": "region"} | given
-    return ReleasePlan(published, confidential="income", mechanism=mechanism, **given)
-
-
-def release(mechanism, table=THIS, published=LAST, secure_noise=False, seed=3, **given):
-    plan = planned(mechanism, published, **given)
-    return mechanism.release(table, plan, random_seed=seed, secure_noise=secure_noise)
+planned, release = mechanism_on(LAST, THIS, (0, 1e6))
 
 
 def group_means(found, table=THIS):
@@ -133,7 +123,7 @@ def test_the_noise_of_sums_and_counts_has_its_scale(monkeypatch, secure):
     """OpenDP's takes no seed: 1 in 10^9 fails."""
     groups = np.arange(8_000)
     monkeypatch.setattr(means, "_factors", lambda groups, *_: np.ones(len(groups)))
-    last = table_of(np.r_[10.0 + 0 * groups, 0.0 * groups], np.tile(groups, 2))
+    last = one_column(np.r_[10.0 + 0 * groups, 0.0 * groups], np.tile(groups, 2))
     mechanism = Means(1, [0])
     plan = planned(mechanism, last, epsilon=0.5)
     found = mechanism.release(last, plan, random_seed=1, secure_noise=secure).noisy[
@@ -194,7 +184,7 @@ def test_every_value_is_a_published_one_of_its_group_times_its_factor(epsilon):
 
 def test_a_common_factor_helps_a_small_group(monkeypatch):
     groups = np.r_[np.repeat([0, 1, 2, 3], 500), np.repeat(4, 12)]
-    last = table_of(np.random.default_rng(4).lognormal(3, 0.6, groups.size), groups)
+    last = one_column(np.random.default_rng(4).lognormal(3, 0.6, groups.size), groups)
     table = last.assign(income=1.5 * last["income"])
 
     def error(seed):

@@ -15,7 +15,7 @@ import pymc as pm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from incomes import year
+from incomes import planned_of, year
 
 import ppm
 from ppm.release import (
@@ -34,17 +34,7 @@ from ppm.release.posterior import PosteriorRelease
 from ppm.release.statement import Guarantee, guarantee, statement_of
 
 LAST, THIS = year(1), year(2, 36_000.0)
-SETTINGS = {
-    "confidential": "income",
-    "groups": "region",
-    "limits": (0, 1_000_000),
-    "mechanism": Bins(8),
-    "epsilon": 0.5,
-}
-
-
-def planned(published=LAST, **settings):
-    return ReleasePlan(**{"published": published} | SETTINGS | settings)
+planned = planned_of(LAST)
 
 
 @pytest.fixture

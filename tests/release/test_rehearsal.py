@@ -29,19 +29,9 @@ from ppm.release.rehearsal import PUBLISHED, RECORDS, default_changes
 year = functools.partial(incomes.year, regions=[0.5, 0.3, 0.2])
 
 LAST, THIS = year(1), year(2, 36_000.0)
-SETTINGS = {
-    "confidential": "income",
-    "groups": "region",
-    "limits": (0, 1_000_000),
-    "mechanism": Bins(8),
-    "epsilon": 0.5,
-}
+planned = incomes.planned_of(LAST)
 DRIFTS = ["all × 0.7", "all × 1.4"]
 SHAPES = ["a tenth becomes 0", "top tenth × 1.3", "spread × 1.25"]
-
-
-def planned(published=LAST, **settings):
-    return ReleasePlan(**{"published": published} | SETTINGS | settings)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import secrets
-import sys
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -182,16 +181,6 @@ def test_what_each_mechanism_releases_is_written_and_read_again(name, kinds, tmp
 # ---- what stands in the way is found before it costs anything ------------------------------------
 
 
-@pytest.fixture
-def disk(monkeypatch):
-    """A function that sets how many bytes a file may have, as on a disk that is full."""
-    # what is imported meanwhile would be cut short too, for good
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    own = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, own[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, own)
-
-
 def unwritable(folder):
     """A folder in which nothing can be made, also by root."""
     if os.geteuid() == 0:
@@ -248,7 +237,7 @@ def plans(tmp_path_factory):
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_an_obstacle_costs_nothing_and_leaves_nothing(plans, disk, name, obstacle):
+def test_an_obstacle_costs_nothing_and_leaves_nothing(plans, full_disk, name, obstacle):
     plan, folder = plans[name]
     path, told = (OBSTACLES[obstacle][0](folder), OBSTACLES[obstacle][1])
     account = Account(folder.parent / "account.txt", budget=1)
@@ -266,10 +255,10 @@ def test_an_obstacle_costs_nothing_and_leaves_nothing(plans, disk, name, obstacl
     before = there()
     if obstacle == "a full disk":
         # the numbers and the statement have room, the table has none
-        disk(1000)
+        full_disk(1000)
     with pytest.raises((OSError, ValueError), match=f"path:? .*{told}") as refused:
         plan.release(Confidential(year(2)), account=account, path=path)
-    disk(resource.RLIM_INFINITY)
+    full_disk(resource.RLIM_INFINITY)
     assert there() == before and account.total == 0
     assert "\n" not in str(refused.value)
     folder.chmod(0o700)
@@ -278,31 +267,31 @@ def test_an_obstacle_costs_nothing_and_leaves_nothing(plans, disk, name, obstacl
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_full_disk_of_the_account_costs_nothing(plans, disk, tmp_path, name):
+def test_a_full_disk_of_the_account_costs_nothing(plans, full_disk, tmp_path, name):
     plan, _ = plans[name]
     if not plan.epsilon:
         pytest.skip("nothing is entered")
     account = Account(tmp_path / "account.jsonl", budget=1)
     before = account.files[0].read_bytes()
-    disk(len(before) + 20)
+    full_disk(len(before) + 20)
     with pytest.raises(OSError, match="account: nothing is entered, .*too large"):
         plan.release(Confidential(year(2)), account=account)
-    disk(resource.RLIM_INFINITY)
+    full_disk(resource.RLIM_INFINITY)
     assert account.total == 0 and account.files[0].read_bytes() == before
     assert len([*tmp_path.iterdir()]) == 2
 
 
-def test_a_full_disk_leaves_no_piece_that_stands_in_the_way(plans, disk, tmp_path):
+def test_a_full_disk_leaves_no_piece_that_stands_in_the_way(plans, full_disk, tmp_path):
     _, folder = plans["Published"]
     plan = ReleasePlan.read(folder / "plan.json", year(1))
     found = plan.release(Confidential(year(2)))
     for save, name in ((plan.save, "again.json"), (found.save, "release.csv")):
-        disk(200)
+        full_disk(200)
         with pytest.raises(
             OSError, match="path: nothing can be written in .*too large"
         ):
             save(tmp_path / name)
-        disk(resource.RLIM_INFINITY)
+        full_disk(resource.RLIM_INFINITY)
         assert not (tmp_path / name).exists()
         save(tmp_path / name)
     assert {*os.listdir(tmp_path)} == {"again.json", *NAMES}
