@@ -15,9 +15,6 @@ COLOURS = {
     # strict: their ε holds for every table
     "Own weights": "#00755A",
     "Limits": "#5B7F00",
-    # rivals that are no posterior
-    "Bins": "#7A4B00",
-    "Means": "#882255",
     "Capped": "#8A6D00",
     "Range-capped": "#00755A",
     # darker: the same weights with another prior
