@@ -484,9 +484,15 @@ class ReleasePlan:
             If a model lets one record reach more than its own term.
         """
         path = Path(path).absolute()
-        content = {"plan": self.settings, "digest": self.digest, "versions": versions()}
+        # once, because it hashes the published table
+        settings = self.settings
+        content = {
+            "plan": settings,
+            "digest": _digest(settings),
+            "versions": versions(),
+        }
         stands = os.path.lexists(path)
-        if stands and saved_digest(path) != self.digest:
+        if stands and saved_digest(path) != content["digest"]:
             raise FileExistsError(f"path: another plan or file stands in {path.name}")
         self.mechanism.check_model(self)
         if not stands:
