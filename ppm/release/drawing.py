@@ -25,7 +25,7 @@ def places(labels, releases, rng):
     first = np.cumsum(sizes) - sizes
     drawn = np.empty((releases, codes.size))
     for release in drawn:
-        order = np.lexsort((rng.random(codes.size), codes))
+        order = np.argsort(codes + rng.random(codes.size))
         release[order] = np.arange(codes.size) - first[codes[order]]
         release += rng.random(codes.size)
     return np.minimum(drawn / sizes[codes], np.nextafter(1.0, 0.0))

@@ -14,13 +14,16 @@ from ppm.seeds import generator, streams
 
 # a value is rounded to a whole number of this part of the cap, so that noise can be a whole number
 _STEPS = 2**20
-# logarithms of the factors that are thought possible, of a group and, coarser, of all together
-_LOGS, _COMMON_LOGS = (np.linspace(-np.log(20), np.log(20), n) for n in (481, 91))
+# logarithms of the factors that are thought possible, of a group and, every fifth, of all together
+_LOGS, _FIFTH = np.linspace(-np.log(20), np.log(20), 481), 5
+_COMMON_LOGS = _LOGS[::_FIFTH]
 # standard deviations of the logarithms of the common factor, and of a group's own beside it
 _COMMON, _OWN = 0.5, (0.03, 0.1, 0.3, 1.0)
 # of the common factors first every few are weighed, and then those near any whose logarithm of the
 # weight is not as far below the largest
 _STRIDE, _FAR = 6, 40.0
+# the least that a common factor says of a group's sum, so that one group never decides alone
+_HARDLY = 1e-300
 # without a cap, this part of the values at least is not cut off; and of the others so many in a
 # group as noise of scale 1 / ε would move
 _WHOLE, _CUT = 0.95, 5.0
@@ -231,24 +234,25 @@ def _factors(groups, sums, shares, epsilon):
         scale = 0.5 / epsilon + 0.5 * others * np.gradient(group.added)
         likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
     likely = np.array(likely)
-    sampled = np.array([group.sampled for group in groups])
+    chances = np.exp(likely - likely.max(axis=1, keepdims=True))
+    variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])
+    apart = np.append(_LOGS, _LOGS[1:] + np.ptp(_LOGS)) - _LOGS[-1]
     # logarithms of weights, of each own spread and common factor, and means of logarithms there
     weights = np.full((len(_OWN), _COMMON_LOGS.size), -np.inf)
     means = np.zeros((*weights.shape, len(groups)))
     every = np.arange(0, _COMMON_LOGS.size, _STRIDE)
 
     def weigh(own, some):
-        variances = (_OWN[own] ** 2 + sampled)[:, None, None]
-        # chances of a group's factor (last axis) around each common one
-        around = -(np.subtract.outer(_COMMON_LOGS[some], _LOGS) ** 2) / 2 / variances
-        joint = around - np.log(np.exp(around).sum(axis=2, keepdims=True))
-        joint += likely[:, None, :]
-        highest = joint.max(axis=2, keepdims=True)
-        chances = np.exp(joint - highest)
-        total = chances.sum(axis=2)
-        found = (np.log(total) + highest[..., 0]).sum(axis=0)
-        weights[own, some] = found - _COMMON_LOGS[some] ** 2 / 2 / _COMMON**2
-        means[own, some] = (chances @ _LOGS / total).T
+        # chances of a group's factor around a common one depend on how far apart they are
+        around = np.exp(-(apart**2) / 2 / variances[own][:, None])
+        for common in some:
+            first = _LOGS.size - 1 - _FIFTH * common
+            near = around[:, first : first + _LOGS.size]
+            joint = chances * near
+            total = joint.sum(axis=1) + _HARDLY
+            found = np.log(total / near.sum(axis=1)).sum()
+            weights[own, common] = found - _COMMON_LOGS[common] ** 2 / 2 / _COMMON**2
+            means[own, common] = joint @ _LOGS / total
 
     for own in range(len(_OWN)):
         weigh(own, every)

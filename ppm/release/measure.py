@@ -176,13 +176,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     releases = as_releases("releases", releases, confidential.size)
     smallest = check_count("smallest", smallest)
 
-    def error(statistic, rows=slice(None)):
-        truth = statistic(confidential[rows], axis=-1)
-        return (
-            100.0
-            * (statistic(releases[:, rows], axis=-1) - truth)
-            / (abs(truth) or np.nan)
-        )
+    def errors(truth, found):
+        return 100.0 * (found - truth) / np.where(truth == 0, np.nan, np.abs(truth))
 
     groups = {} if groups is None else groups
     if not isinstance(groups, (Mapping, pd.DataFrame)) or len({*groups}) < len(
@@ -192,24 +187,29 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             "groups must be a pandas DataFrame or a dict of public variables, each "
             f"with a name of its own; got {type(groups).__name__}"
         )
-    columns = {name: error(statistic) for name, statistic in STATISTICS.items()}
+    columns = {
+        name: errors(statistic(confidential, axis=-1), statistic(releases, axis=-1))
+        for name, statistic in STATISTICS.items()
+    }
     for variable, codes in groups.items():
-        codes = pd.Series(
-            as_labels(f"groups: {variable}", codes, confidential.size, missing=True)
+        labels = as_labels(
+            f"groups: {variable}", codes, confidential.size, missing=True
         )
-        members = [
-            rows
-            for rows in codes.groupby(codes).indices.values()
-            if rows.size >= smallest
-        ]
-        if not members:
+        codes, _ = pd.factorize(labels)
+        sizes = np.bincount(codes[codes >= 0])
+        if not (sizes >= smallest).any():
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
+        truth, *found = (
+            np.bincount(codes[codes >= 0], values[codes >= 0])[sizes >= smallest]
+            / sizes[sizes >= smallest]
+            for values in (confidential, *releases)
+        )
         # absolute errors: signs may differ between releases
-        sizes = np.abs([error(np.mean, m) for m in members])
-        known = sizes[~np.isnan(sizes).any(axis=1)]
+        found = np.abs(errors(truth, np.array(found)))
+        known = found[:, ~np.isnan(found).any(axis=0)]
         nothing = np.full(len(releases), np.nan)
-        columns[f"means by {variable}"] = known.max(axis=0) if len(known) else nothing
+        columns[f"means by {variable}"] = known.max(axis=1) if known.size else nothing
         columns[f"average by {variable}"] = (
-            known.mean(axis=0) if len(known) else nothing
+            known.mean(axis=1) if known.size else nothing
         )
     return pd.DataFrame(columns).rename_axis("release")
