@@ -16,6 +16,7 @@ from ppm.bounds import (
 )
 from ppm.candidates import Candidates
 from ppm.chains import ChainsDisagreeError
+from ppm.checks import further as _further
 from ppm.fit import Fit, fit
 from ppm.model import Model
 from ppm.models.counts import GammaPoisson
@@ -77,10 +78,12 @@ _FURTHER = {"FiniteMixture": "numba", "PyMCModel": "pymc"}
 
 def __getattr__(name):
     if name == "FiniteMixture":
+        _further("numba", "extra")
         from ppm.models.mixture.model import FiniteMixture
 
         return FiniteMixture
     if name == "PyMCModel":
+        _further("pymc", "pymc")
         from ppm.models.pymc import PyMCModel
 
         return PyMCModel

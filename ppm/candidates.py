@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 
 from ppm.bounds import Extremes, extremes, shaped_log_p, size_of
-from ppm.checks import as_array, as_labels, check_finite, check_flag, listed
+from ppm.checks import (
+    as_array,
+    as_labels,
+    check_finite,
+    check_flag,
+    further,
+    listed,
+)
 from ppm.model import Model
 from ppm.terms import weighted
 
@@ -378,8 +385,7 @@ def noisy_maximum(distance, epsilon):
     The scale s is the smallest at which OpenDP, which rounds ε upwards, grants ``epsilon`` where a
     record lowers all scores by up to ``distance``, or raises all: see the class above.
     """
-    import opendp.prelude as dp
-
+    dp = further("opendp.prelude", "extra")
     dp.enable_features("contrib")
     scores = (
         dp.vector_domain(dp.atom_domain(T="i64")),

@@ -5,10 +5,25 @@ Their messages may end in a log: they never show a record's value.
 
 import contextlib
 import functools
+import importlib
 import math
 import numbers
 
 import numpy as np
+
+
+def further(module, extra):
+    """A module of a package that an installation may lack: then the message has its extra."""
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name.partition(".")[0] != package:
+            raise  # what the package itself needs
+        raise ModuleNotFoundError(
+            f"this needs {package}: pip install '.[{extra}]' in the folder of ppm's source",
+            name=package,
+        ) from None
 
 
 def shown(value):

@@ -484,7 +484,10 @@ class Fit(Brief):
 
     def __str__(self):
         """ε of one release, where it comes from, and what the chains say."""
-        kind = "strict, for every database" if self.strict else "LOCAL, confidential"
+        kind = "LOCAL, confidential"
+        if self.strict:
+            noise = "" if self.model.secure_noise else "NO "
+            kind = f"strict, for every database; {noise}secure noise"
         withheld = self.faults and not self.allow_disagreement
         epsilon = "withheld" if withheld else f"{self.epsilon():.4g} ({kind})"
         draws = "candidates" if isinstance(self.model, Candidates) else "draws"

@@ -414,7 +414,9 @@ def test_a_model_whose_records_reach_further_is_refused_with_an_epsilon_alone():
 def test_the_text_of_a_fit_says_what_may_be_published():
     grid = ppm.Candidates(ppm.GammaPoisson(COUNTS), {"mu": np.linspace(90, 110, 20)})
     strict, local = words(fitted(grid, ppm.Capped(0.5))), words(fitted())
-    assert re.match("ε of one release: 0.5 .strict, for every database.", strict)
+    assert re.match(
+        "ε of one release: 0.5 .strict, for every database; NO secure", strict
+    )
     assert "epsilon may be published" in strict and "20 candidates" in strict
     assert "LOCAL, confidential" in local and "may be published" not in local
 

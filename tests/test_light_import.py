@@ -27,13 +27,23 @@ print(strict.epsilon(), ppm.release.guarantee(strict).kind)
 LACKING = (
     BASE
     + """
-import pydoc, ppm, ppm_book
+import pydoc, pandas as pd, ppm, ppm_book
+from ppm.release import noise
 print("class Fit(" in pydoc.plain(pydoc.render_doc(ppm)))
 for name in "FiniteMixture", "PyMCModel":
     try:
         getattr(ppm, name)
     except ModuleNotFoundError as error:
-        print(name, error.name)
+        print(name, error.name, error)
+income = {"income": [1.0, 2.0, 3.0] * 9}
+plan = ppm.release.ReleasePlan(
+    pd.DataFrame(income), confidential="income", mechanism=ppm.release.Bins(2), limits=(0, 9), epsilon=1
+)
+for do in plan.rehearse, lambda: noise.noisy_integers([1], 1, 1.0, secure=True, rng=None):
+    try:
+        do()
+    except ModuleNotFoundError as error:
+        print(error)
 print(ppm_book.main())
 """
 )
@@ -44,8 +54,10 @@ from ppm_book.tools import made_from
 print({"ppm", "nbformat", "jsonschema", "nbconvert"} & {*sys.modules})
 """
 TOLD = """True
-FiniteMixture numba
-PyMCModel pymc
+FiniteMixture numba this needs numba: pip install '.[extra]' in the folder of ppm's source
+PyMCModel pymc this needs pymc: pip install '.[pymc]' in the folder of ppm's source
+this needs tqdm: pip install '.[extra]' in the folder of ppm's source
+this needs opendp: pip install '.[extra]' in the folder of ppm's source
 the command ppm needs papermill: pip install '.[book]' in the folder of ppm's source
 """
 

@@ -192,7 +192,10 @@ class Margins(Mechanism):
         rows = donors.draw(chances, pattern, own, plan.releases, for_drawing)
         names = [" × ".join(margin) for margin in margins]
         made = WORDS["statement"]["raked"].format(
-            releases=plan.releases, records=len(table), margins="; ".join(names)
+            releases=plan.releases,
+            records=len(table),
+            margins="; ".join(names),
+            scores=WORDS["scores"] if any(view.scores for view in views) else "",
         )
         told = {name: told_edges(ends, self.special) for name, ends in edges.items()}
         totals = {

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ppm.checks import further
 from ppm.release.statement import Guarantee, noisy_statement
 
 __all__ = ["NoisyRelease"]
@@ -23,7 +24,7 @@ class NoisyRelease:
     synthetic : numpy.ndarray or dict of str to numpy.ndarray
         Values of shape (releases, records), of several columns by name. All releases are made of
         the same noisy numbers, so that they cost ε once.
-    noisy : dict of str to pandas.DataFrame
+    noisy : dict of str to pandas.DataFrame, array or number
         Counts or sums with noise, and what each of them counts. They may be published as well.
     public : dict
         What was fixed without the confidential values, such as ``edges``.
@@ -47,6 +48,30 @@ class NoisyRelease:
 def noisy_integers(totals, moved, epsilon, *, secure, rng):
     """Add discrete Laplace noise to whole numbers that one record moves by ``moved`` in all.
 
+    Parameters
+    ----------
+    totals : array_like of int
+        Sums or counts of confidential values.
+    moved : int
+        By how much one record can move all of them together, whatever its value.
+    epsilon : float
+        ε of all of them together.
+    secure : bool
+        Whether OpenDP draws the noise.
+    rng : numpy.random.Generator
+        Source of randomness of noise that is not secure.
+
+    Returns
+    -------
+    numpy.ndarray of int, of the shape of ``totals``
+
+    Raises
+    ------
+    ValueError
+        If so much noise does not fit into whole numbers.
+
+    Notes
+    -----
     Independent noise Z with P(Z = z) in proportion to exp(-ε |z| / moved) makes all of them
     together ε-differentially private (Ghosh, Roughgarden and Sundararajan, 2012).
     """
@@ -59,8 +84,7 @@ def noisy_integers(totals, moved, epsilon, *, secure, rng):
         )
     if not secure:
         return totals + seeded_noise(totals.shape, epsilon / moved, rng)
-    import opendp.prelude as dp
-
+    dp = further("opendp.prelude", "extra")
     dp.enable_features("contrib")
     vector = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     # the smallest scale at which OpenDP, which rounds ε upwards, still grants this ε

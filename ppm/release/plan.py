@@ -174,7 +174,7 @@ class Release(Brief):
     noisy : dict
         The noisy numbers that it was made of, as tables that say what each one counts.
     public : dict
-        What was fixed without the confidential values, such as ``edges``.
+        What was fixed without the confidential values: ``limits``, and such as ``edges``.
     digest : str
         SHA-256 of the plan.
     account : dict or None
@@ -666,8 +666,10 @@ class ReleasePlan:
         def made(synthetic, noisy):
             """All that is released; what the noise does not touch is as in the trial."""
             told = in_lines([*promised, *self._told(account, entry, digest)])
-            public = tried.guarantee, noisy, tried.public, digest, entry
-            return Release(synthetic, told, *public)
+            public = {**tried.public, "limits": self.limits}
+            return Release(
+                synthetic, told, tried.guarantee, noisy, public, digest, entry
+            )
 
         try:
             contents = made(trial, tried.noisy)._contents(names or range(3))
@@ -739,14 +741,16 @@ class ReleasePlan:
         yield _WORDS["source" if self.source else "no_source"].format(
             source=self.source
         )
+        for column, (low, high) in self.limits.items():
+            yield _WORDS["limits"].format(column=_quoted([column]), low=low, high=high)
         if self.epsilon and (whole := whole_columns(self)):
             yield _WORDS["whole"].format(columns=_quoted(whole))
+        if mechanisms.is_own(self.mechanism):
+            yield _WORDS["own"].format(kind=type(self.mechanism).__name__)
 
     def _told(self, account, entry, digest):
         """Sentences on what the plan, and not its mechanism, knows of a release."""
-        if mechanisms.is_own(self.mechanism):
-            yield _WORDS["own"].format(kind=type(self.mechanism).__name__)
-        elif isinstance(self.mechanism, Posterior):
+        if isinstance(self.mechanism, Posterior):
             yield _WORDS["model"]
             yield _WORDS["pooled"]
         if entry is None:
@@ -755,6 +759,9 @@ class ReleasePlan:
             yield _WORDS["account"].format(
                 name=account.name,
                 total=_UPWARDS.create_decimal(entry["total"]),
+                budget=""
+                if account.budget is None
+                else _WORDS["budget"].format(budget=account.budget),
                 day=datetime.now(UTC).date(),
             )
         yield _WORDS["saved"].format(digest=digest)

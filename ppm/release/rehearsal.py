@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ppm.checks import Brief, check_count, listed, shown
+from ppm.checks import Brief, check_count, further, listed, shown
 from ppm.release.drawing import rows_of
 from ppm.release.means import Means
 from ppm.release.measure import release_errors, top_tenth
@@ -175,6 +175,13 @@ class Rehearsal(Brief):
                     "not surely nearer than published records at ε = 0: the difference is "
                     f"{mean:.1f} ± {2 * error:.1f} points"
                 )
+        changed, *others = self.plan.limits or [None]
+        others += [one for one in self.plan.confidential if one not in self.plan.limits]
+        if others and goal in ("change", "shapes"):
+            yield (
+                f"only {changed!r} was changed, the first confidential column of numbers: of "
+                f"{listed(others)}, and of how columns go together, this says nothing"
+            )
         if goal == "tail":
             yield "a rehearsal knows last year's highest values alone"
         mechanism = self.tried[best].mechanism if best in self.tried else None
@@ -267,7 +274,7 @@ def rehearse(
     ppm.release.Rehearsal
     """
     # shown in a terminal; ``import ppm`` does without it
-    from tqdm import tqdm
+    tqdm = further("tqdm", "extra").tqdm
 
     levels = columns_of(
         "levels, of groups or public",

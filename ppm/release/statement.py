@@ -183,7 +183,23 @@ def _on_candidates(fit):
 
 
 def noisy_guarantee(epsilon, covers, *, secure, words=""):
-    """Guarantee of what is made of counts, sums or other numbers with noise."""
+    """Guarantee of what is made of counts, sums or other numbers with noise.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of all of these numbers together.
+    covers : {'counts', 'margins', 'sums', 'published', 'own'}
+        What the numbers are.
+    secure : bool
+        Whether the noise is secure, so that nobody can compute it again.
+    words : str, optional
+        With ``covers="own"``, what the numbers are, in one line.
+
+    Returns
+    -------
+    ppm.release.Guarantee
+    """
     noise = ["package"] if secure else ["seed_of_noise", "law_of_noise"]
     reasons = (*noise, "choices_of_bins", *_ALWAYS)
     return Guarantee("strict", epsilon, reasons, covers, not secure, words)
@@ -331,6 +347,7 @@ def _promise(guarantee, draws=None):
         rounding=words["rounding"] if guarantee.rounded else "",
         neighbour=guarantee.neighbour,
         odds=_odds(total),
+        probability=f"{_rounded_up(100 / (1 + np.exp(-total)), 3):g}",
         odds_of_two=_odds(2 * total),
         not_covered="; ".join(guarantee.not_covered),
     )

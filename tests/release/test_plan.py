@@ -341,7 +341,7 @@ def test_noise_is_secure_unless_told_otherwise(release, tmp_path, secure):
     found = plan.release(
         Confidential(THIS), account=tmp_path / "account.jsonl", **noise
     )
-    assert "Watching is the agency's own: whether it has this ε" in found.statement
+    assert "Watching is the agency's own: that it has the ε said" in found.statement
     assert [told for _, told in Watching.seen] == [secure, secure]
     with pytest.raises(ValueError, match="random_seed must be left out"):
         release(plan, secure_noise=True, random_seed=1)

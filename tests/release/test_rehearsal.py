@@ -23,7 +23,7 @@ from ppm.release import posterior as posteriors
 from ppm.release import rehearsal as room
 from ppm.release.measure import top_tenth
 from ppm.release.mechanisms import Records
-from ppm.release.rehearsal import PUBLISHED, RECORDS, default_changes
+from ppm.release.rehearsal import GOALS, PUBLISHED, RECORDS, default_changes
 
 # so that N is the largest region
 year = functools.partial(incomes.year, regions=[0.5, 0.3, 0.2])
@@ -387,6 +387,20 @@ def test_notes_are_in_the_order_in_which_they_matter():
     where = [[note.startswith(one) for note in notes].index(True) for one in begins]
     assert where == sorted(where) and len(told) == 1
     assert str(told[0].message) == f"{chosen.mechanism}: {'; '.join(notes)}"
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_plan_of_several_columns_is_told_which_one_was_changed(goal):
+    last = LAST.assign(spending=LAST["income"] / 2)
+    columns = {"confidential": ["spending", "income"], "limits": (0, 1e6)}
+    plan = planned(last, mechanism=Margins(["income"]), epsilon=2.0, **columns)
+    with pytest.warns(UserWarning):
+        noted = plan.rehearse(repeats=2, random_seed=1).best(goal).rehearsed["notes"]
+    told = any(
+        "only 'spending' was changed" in note and "of 'income', and" in note
+        for note in noted
+    )
+    assert told == (goal in ("change", "shapes"))
 
 
 @pytest.mark.parametrize(("goal", "told"), [("levels", True), ("change", False)])

@@ -162,6 +162,14 @@ def test_what_each_mechanism_releases_is_written_and_read_again(name, kinds, tmp
     assert numbers["digest"] == plan.digest
     assert numbers["noisy"].keys() == found.noisy.keys()
     assert numbers["public"].keys() == found.public.keys()
+    # who reads the release sees where its values were cut off
+    for column, (low, high) in plan.limits.items():
+        told = f"Values of {column!r} below {low:,g} or above {high:,g} count as these."
+        assert told in found.statement
+        assert numbers["public"]["limits"][column] == [low, high]
+    own = found.statement.find("is the agency's own: that it has the ε said below")
+    assert (own >= 0) == (name == "own") and own < found.statement.index("ε = ")
+    assert ("sums of scores" in found.statement) == (name == "Margins")
     for key, noisy in found.noisy.items():
         if isinstance(noisy, pd.DataFrame):
             back = pd.DataFrame(numbers["noisy"][key])
@@ -175,7 +183,7 @@ def test_what_each_mechanism_releases_is_written_and_read_again(name, kinds, tmp
     assert found.account["account"] == "children of 2025"
     assert found.account["digest"] == plan.digest
     assert "account by the name of children of 2025." in found.statement
-    assert plan.digest in found.statement and "in this file" in found.statement
+    assert plan.digest in found.statement and "in that account" in found.statement
 
 
 # ---- what stands in the way is found before it costs anything ------------------------------------
@@ -390,7 +398,7 @@ def test_the_confidential_run_changes_nothing_that_is_promised(tmp_path, how):
         "mechanism promised something else"
     ] * differs
     own = noisy_guarantee(0.5, "own", secure=True, words=found.guarantee.words)
-    assert found.guarantee == own and found.public == {}
+    assert found.guarantee == own and found.public == {"limits": plan.limits}
     assert "ε = 0.5 for the noisy sum and any number of releases" in found.statement
     assert "Counts, drawn anew." in found.statement
     assert (tmp_path / "release.txt").read_text("utf-8") == found.statement + "\n"

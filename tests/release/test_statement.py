@@ -59,8 +59,10 @@ def test_the_statement_puts_a_strict_epsilon_into_odds():
         (0.1 + 0.2, "0.3"),
     ):  # the sum is above 0.3
         assert f" {shown} for" in Guarantee("strict", epsilon, ()).headline
-    public = {4.0, 8.0, 11.0, 0.0, 1.0, 0.5, 2.0}
-    assert numbers(text) <= public | {took_part, two_values}
+    public = {4.0, 8.0, 11.0, 0.0, 1.0, 0.5, 2.0, 50.0}
+    # 88.08 %
+    assert "to 1, which is a probability of 88.1 % in place of 50 %;" in text
+    assert numbers(text) <= public | {took_part, two_values, 88.1}
     # many releases make odds that are written as a power of ten
     assert "odds of up to about 10^86.5 to 1" in statement(strict, 398)
 
