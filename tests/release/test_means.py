@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from incomes import mechanism_on, one_column
 from neighbours import losses, released_after, totals_of
 from scipy import stats
+from scipy.special import logsumexp, softmax
 
 import ppm
 from ppm.release import Means, means
@@ -198,6 +199,42 @@ def test_a_common_factor_helps_a_small_group(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(means, "_OWN", (10.0,))
         assert np.mean([error(seed) for seed in range(20)]) > 2 * np.mean(errors)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 5.0])
+@pytest.mark.parametrize("changes", [(1.0, 1.0, 1.0), (0.7, 1.5, 1.6), (1.2, 1.2, 9.0)])
+def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
+    changes, epsilon
+):
+    plan, everyone = planned(Means(), epsilon=epsilon), LAST["income"].to_numpy()
+    sizes = (40, 300, 2000)
+    groups = [
+        means._Group(np.sort(everyone[place::3]), size, plan, Means(), everyone)
+        for place, size in enumerate(sizes)
+    ]
+    sums = np.array(
+        [
+            size * np.interp(np.log(change), means._LOGS, group.added)
+            for size, change, group in zip(sizes, changes, groups, strict=True)
+        ]
+    )
+    # by the definition, in logarithms, one common factor and one spread after the other
+    logs, log_weights, centers = means._LOGS, [], []
+    for own in means._OWN:
+        for common in means._COMMON_LOGS:
+            log_weight, center = -((common / means._COMMON) ** 2) / 2, []
+            for size, total, group in zip(sizes, sums, groups, strict=True):
+                scale = 0.5 / epsilon + 0.5 * size * np.gradient(group.added)
+                seen = -np.abs(size * group.added - total) / scale - np.log(scale)
+                around = -((logs - common) ** 2) / 2 / (own**2 + group.sampled)
+                joint = seen + around - logsumexp(around)
+                log_weight += logsumexp(joint)
+                center.append(softmax(joint) @ logs)
+            log_weights.append(log_weight)
+            centers.append(center)
+    wanted = softmax(log_weights) @ np.array(centers)
+    found = means._factors(groups, sums, np.zeros((3, 0)), epsilon)
+    np.testing.assert_allclose(np.log(found), wanted, atol=1e-9)
 
 
 def test_a_share_of_zeros_follows_its_count():
