@@ -224,6 +224,27 @@ def test_given_weights_are_a_copy_and_never_strict():
             ppm.fit(GRID, short, draws=9)
 
 
+@pytest.mark.parametrize("settings", [{"frozen": False}, {"frozen": True}])
+def test_a_rule_that_cannot_be_a_key_is_told_how_to_be_written(settings):
+    @dataclasses.dataclass(**settings)
+    class Mine(ppm.Rule):
+        places: list
+
+        def terms(self, model, fit):
+            return ppm.Terms(np.ones(model.records))
+
+    @dataclasses.dataclass(frozen=True)
+    class Asks(ppm.Rule):
+        def terms(self, model, fit):
+            return fit(Mine([1, 2])).terms
+
+    for rule in (Mine([1, 2]), Asks()):
+        with pytest.raises(
+            TypeError, match="^Mine must be hashable: .* frozen dataclass"
+        ):
+            ppm.fit(FAR, rule, draws=9)
+
+
 def test_a_rule_of_ones_own_enters_every_other_and_is_local():
     for rule in (
         ByPercentile(),
