@@ -154,7 +154,8 @@ def test_every_field_of_a_rule_changes_its_terms(name):
             ]
             assert not np.array_equal(*(one(log_p) for one in terms)), field
             tried.add(field)
-    assert tried == {field.name for field in dataclasses.fields(getattr(ppm, name))}
+    every = {field.name for field in dataclasses.fields(getattr(ppm, name))}
+    assert tried == every, f"{name} needs an entry of OTHER with each of its fields"
 
 
 def test_the_radius_of_counted_weights_is_a_share_or_in_the_values_unit():
