@@ -186,12 +186,24 @@ def check_flag(name, value):
 
 def as_weights(name, weights):
     """Return weights of records as a float64 array: their order is what pairs them with records."""
-    if hasattr(weights, "iloc") and not weights.index.equals(_numbered(weights)):
+    index = _index_of(weights)
+    if index is not None and not index.equals(_numbered(index)):
         raise ValueError(
-            f"{name} must be in the order of the records: a pandas object needs the index 0, 1, "
-            f"2, …; {name}.to_numpy() takes the values as they stand"
+            f"{name} must be in the order of the records: an object of pandas or xarray needs the "
+            f"index 0, 1, 2, …; {name}.to_numpy() takes the values as they stand"
         )
     return as_numbers(name, weights)
+
+
+def _index_of(values):
+    """The index of a pandas object, or of an xarray one along its first dimension, or None."""
+    if hasattr(values, "iloc"):
+        return values.index
+    dims = getattr(values, "dims", None)
+    # a data set has no first dimension
+    if isinstance(dims, tuple) and dims:
+        return values.indexes.get(dims[0])
+    return None
 
 
 def _numbered(values):
@@ -201,8 +213,9 @@ def _numbered(values):
 
 
 def check_one_order(**given):
-    """Refuse pandas objects of the same records whose indexes differ: none is put in order."""
-    indexed = {name: v.index for name, v in given.items() if hasattr(v, "iloc")}
+    """Refuse objects of the same records whose indexes differ: none is put in order."""
+    indexed = {name: _index_of(values) for name, values in given.items()}
+    indexed = {name: index for name, index in indexed.items() if index is not None}
     for name, index in indexed.items():
         first, its = next(iter(indexed.items()))
         # of other lengths other checks tell

@@ -12,7 +12,7 @@ from ppm import pdp
 from ppm.bounds import Extremes, blocks_of, extremes, size_of
 from ppm.candidates import Candidates
 from ppm.chains import BoundDiagnostics, ChainsDisagreeError, diagnose
-from ppm.checks import Brief, check_count, check_flag
+from ppm.checks import Brief, as_array, check_count, check_flag, listed, refuse_masked
 from ppm.model import Model
 from ppm.rules import Capped, Limited, Rule, Unweighted
 from ppm.seeds import copied, generator
@@ -87,6 +87,7 @@ def fit(
             "rule must be a ppm.Rule, such as ppm.ByRisk(), or ppm.Terms(weights); got "
             f"{_class_or_type(rule)}"
         )
+    _check_hashable(rule)
     allow = check_flag("allow_disagreement", allow_disagreement)
     draws = check_count("draws", draws)
     known = _checked_known(model, known, draws)
@@ -131,6 +132,7 @@ class _Fits:
 
         def ask(what, *, draws=None, trial=False, **settings):
             if isinstance(what, Rule):
+                _check_hashable(what)
                 if draws is not None or settings:
                     raise TypeError(
                         "draws and settings of a sampler are for fits under terms: another "
@@ -179,13 +181,9 @@ def _drawn(model, terms, draws, seed, rule, settings):
         )
     if _strict(model, rule):
         model.check_own_terms()
-    theta = dict(model.draw(terms, draws, np.random.default_rng(seed), **settings))
-    stats = {name: theta.pop(name) for name in model.sample_stats}
+    theta = model.draw(terms, draws, np.random.default_rng(seed), **settings)
     chains = model.chains or 1
-    theta = {
-        name: _checked_draws(name, values, draws * chains)
-        for name, values in theta.items()
-    }
+    theta, stats = _checked_draws(model, theta, draws * chains)
     if isinstance(model, Candidates):
         read = model.extremes(terms)
         shape = (1, -1)
@@ -436,6 +434,12 @@ class Fit(Brief):
         databases = [
             self._predicted(place, rng) for place in chosen for _ in range(predictions)
         ]
+        shapes = [{name: y.shape for name, y in one.items()} for one in databases]
+        if any(one != shapes[0] for one in shapes):
+            raise ValueError(
+                f"predict of {type(self.model).__name__} must return the same responses, in the "
+                "same shapes, for every θ"
+            )
         arrays = {
             name: np.stack([database[name] for database in databases])
             for name in databases[0]
@@ -447,8 +451,8 @@ class Fit(Brief):
                 name: values.reshape(releases, predictions, *values.shape[1:])
                 for name, values in arrays.items()
             }
-        self._released.append(releases)
         synthetic = _named(self.model, arrays, leading)
+        self._released.append(releases)
         if [*arrays] == [_ONLY]:
             synthetic = synthetic[_ONLY].rename(None)
         synthetic = synthetic.assign_attrs(releases=releases)
@@ -468,17 +472,21 @@ class Fit(Brief):
         database = self.model.predict(one_theta, rng)
         if not isinstance(database, Mapping):
             database = {_ONLY: database}
+        what = f"predict of {type(self.model).__name__}"
+        for values in database.values():
+            refuse_masked(what, values)
         database = {name: np.array(values) for name, values in database.items()}
+        if not database:
+            raise ValueError(f"{what} must return a response; got an empty dict")
         for values in database.values():
             if values.shape[:1] != (self.model.records,):
                 raise ValueError(
-                    f"predict of {type(self.model).__name__} must return a value for each of "
-                    f"the {self.model.records} records; got shape {values.shape}"
+                    f"{what} must return a value for each of the {self.model.records} records; got "
+                    f"shape {values.shape}"
                 )
             if pd.isna(values).any():
                 raise ValueError(
-                    f"predict of {type(self.model).__name__} returned NaN, which is no "
-                    "release: correct the model"
+                    f"{what} returned NaN, which is no release: correct the model"
                 )
         return database
 
@@ -565,33 +573,67 @@ def _named(model, arrays, leading):
         names = model.dims.get(
             name, [f"{name}_{axis}" for axis in range(1, further + 1)]
         )
+        if len(names) != further:
+            raise ValueError(
+                f"dims of {type(model).__name__}: {name} has {further} further dimensions, and "
+                f"dims names {len(names)} for it; they must agree"
+            )
         dataset[name] = (*leading, *groups, *names), values
-    public = {
-        dim: labels for dim, labels in model.coords.items() if dim in dataset.dims
-    }
+    # of records there are no labels: they may identify them
+    own = {*dataset.dims} - {*leading}
+    public = {dim: labels for dim, labels in model.coords.items() if dim in own}
     return dataset.assign_coords(public)
 
 
-def _checked_draws(name, values, size):
-    """Draws of a parameter (draws, …), as many as were asked for and finite."""
-    values = np.array(values)
-    if values.shape[:1] != (size,):
+def _checked_draws(model, drawn, size):
+    """What ``draw`` returned: finite draws of each parameter (draws, …), and the sample_stats."""
+    stats, who = model.sample_stats, f"draw of {type(model).__name__}"
+    names = [*drawn] if isinstance(drawn, Mapping) else []
+    if not {*stats} < {*names}:
+        also = f", and {listed(stats)}" if stats else ""
         raise ValueError(
-            f"draw must return {size} draws of {name}; got an array of shape {values.shape}"
+            f"{who} must return a dict with an array (draws, …) of each parameter by its name"
+            f"{also}; got {f'a dict of {listed(names)}' if names else type(drawn).__name__}"
         )
-    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-        raise ValueError(f"draw must return finite numbers for {name}")
-    return values
+    theta = {}
+    for name in names:
+        if name in stats:
+            continue
+        # a copy
+        values = np.array(as_array(f"{who}: {name}", drawn[name]))
+        if values.shape[:1] != (size,):
+            raise ValueError(
+                f"{who} must return {size} draws of {name}; got an array of shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f"{who} must return finite numbers for {name}")
+        theta[name] = values
+    return theta, {name: drawn[name] for name in stats}
 
 
 def _check_model(model):
-    if isinstance(model, Model):
-        return
-    raise TypeError(
-        "model must be a ppm.Model, such as ppm.GammaPoisson(counts), or one of your own that "
-        "inherits from it; a PyMC model goes into ppm.PyMCModel(model); got "
-        f"{_class_or_type(model)}"
-    )
+    if not isinstance(model, Model):
+        raise TypeError(
+            "model must be a ppm.Model, such as ppm.GammaPoisson(counts), or one of your own that "
+            "inherits from it; a PyMC model goes into ppm.PyMCModel(model); got "
+            f"{_class_or_type(model)}"
+        )
+    name = type(model).__name__
+    check_count(f"records of {name}", getattr(model, "records", None))
+    if model.chains is not None:
+        check_count(f"chains of {name}", model.chains)
+
+
+def _check_hashable(rule):
+    """Refuse a rule under whose name no fit can be kept."""
+    try:
+        hash(rule)
+    except TypeError:
+        name = type(rule).__name__
+        raise TypeError(
+            f"{name} must be hashable: write it as a frozen dataclass, whose fields are numbers, "
+            "texts or tuples"
+        ) from None
 
 
 def _checked_known(model, known, draws):

@@ -13,6 +13,7 @@ import ppm
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(100, 60), 160]
 ONES = np.ones(COUNTS.size)
+MIDDLE = COUNTS.mean()
 
 
 def fitted(model=None, rule=None, *, draws=200, **settings):
@@ -104,17 +105,26 @@ def transposed(model, theta):
         # it would cost too little
         (
             {"draw": lambda m, t, n, rng: {"mu": np.ones(1)}},
-            "^draw must return 200 draws",
+            "^draw of Mine must return 200 draws",
         ),
         (
             {"draw": lambda m, t, n, rng: {"mu": np.ones((1, n))}},
-            "^draw must return 200",
+            "^draw of Mine must return 200",
         ),
         (
             {"draw": lambda m, t, n, rng: {"mu": np.full(n, np.nan)}},
-            "^draw must .* finite",
+            "^draw of Mine must .* finite",
         ),
-        ({"draw": lambda m, t, n, rng: {"mu": ["a"] * n}}, "^draw must .* finite"),
+        ({"draw": lambda m, t, n, rng: {"mu": ["a"] * n}}, ".*: mu must .* with text$"),
+        (
+            {"draw": lambda m, t, n, rng: {"mu": np.ma.masked_less(np.ones(n), 2)}},
+            "^draw of Mine: mu holds masked values",
+        ),
+        ({"draw": lambda m, t, n, rng: None}, "^draw of Mine .* a dict .* NoneType$"),
+        ({"draw": lambda m, t, n, rng: {}}, "^draw of Mine must return a dict"),
+        ({"draw": lambda m, t, n, rng: ({"mu": np.ones(n)}, {})}, ".* dict .* tuple$"),
+        ({"sample_stats": ["energy"]}, ".* name, and 'energy'; got a dict of 'mu'$"),
+        ({"chains": 0}, "^chains of Mine must be a whole number of at least 1; got 0$"),
         ({"log_p": transposed}, r"^log_p of Mine must return \(draws, records\)"),
         ({"log_p": lambda m, theta: np.zeros(3)}, "^log_p of Mine must return"),
         (
@@ -129,6 +139,14 @@ def test_what_would_change_epsilon_is_refused(methods, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("records", [None, 0, "61", 61.0])
+def test_a_model_without_a_number_of_records_is_refused(records):
+    model = model_with()
+    model.records = records
+    with pytest.raises(ValueError, match="^records of Mine must be a whole number"):
+        fitted(model)
+
+
 @pytest.mark.parametrize(
     "predict",
     [
@@ -136,12 +154,32 @@ def test_what_would_change_epsilon_is_refused(methods, message):
         lambda model, theta, rng: np.full(61, np.nan),
         lambda model, theta, rng: {"a": np.ones(61), "b": np.ones((3, 61))},
         lambda model, theta, rng: 1.0,
+        lambda model, theta, rng: {},
+        # of another shape, and of another name, at another θ
+        lambda model, theta, rng: np.ones((61, 1 + (theta["mu"] > MIDDLE))),
+        lambda model, theta, rng: {f"y{theta['mu'] > MIDDLE}": np.ones(61)},
+        lambda model, theta, rng: np.ma.masked_less(np.arange(61), 3),
     ],
 )
 def test_what_is_no_database_is_refused(predict):
     fit = fitted(model_with(predict=predict))
-    with pytest.raises(ValueError, match="^predict of Mine (must|returned NaN)"):
-        fit.release(1)
+    words = "^predict of Mine (must|returned NaN|holds masked)"
+    with pytest.raises(ValueError, match=words):
+        fit.release(20)
+    assert fit._released == []
+
+
+def test_dims_that_disagree_are_told_without_the_draws_and_records_get_no_labels():
+    labels = {"record": [f"Person {k}" for k in range(61)]}
+    assert not fitted(model_with(coords=labels)).release(1).coords
+    fit = fitted(model_with(dims={"mu": ["cell"], "y": ["cell"]}))
+    for name, show in {
+        "mu": lambda: fit.posterior,
+        "y": lambda: fit.release(1),
+    }.items():
+        words = f"^dims of Mine: {name} has 0 .* dims names 1 for it; they must agree$"
+        with pytest.raises(ValueError, match=words):
+            show()
     assert fit._released == []
 
 

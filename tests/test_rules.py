@@ -154,7 +154,8 @@ def test_every_field_of_a_rule_changes_its_terms(name):
             ]
             assert not np.array_equal(*(one(log_p) for one in terms)), field
             tried.add(field)
-    assert tried == {field.name for field in dataclasses.fields(getattr(ppm, name))}
+    every = {field.name for field in dataclasses.fields(getattr(ppm, name))}
+    assert tried == every, f"{name} needs an entry of OTHER with each of its fields"
 
 
 def test_the_radius_of_counted_weights_is_a_share_or_in_the_values_unit():
@@ -222,6 +223,27 @@ def test_given_weights_are_a_copy_and_never_strict():
     for short in ppm.Given([1.0]), ppm.Limited(ppm.Limits(-1, 1), weight=[1.0]):
         with pytest.raises(ValueError, match="must have one weight for each of the 60"):
             ppm.fit(GRID, short, draws=9)
+
+
+@pytest.mark.parametrize("settings", [{"frozen": False}, {"frozen": True}])
+def test_a_rule_that_cannot_be_a_key_is_told_how_to_be_written(settings):
+    @dataclasses.dataclass(**settings)
+    class Mine(ppm.Rule):
+        places: list
+
+        def terms(self, model, fit):
+            return ppm.Terms(np.ones(model.records))
+
+    @dataclasses.dataclass(frozen=True)
+    class Asks(ppm.Rule):
+        def terms(self, model, fit):
+            return fit(Mine([1, 2])).terms
+
+    for rule in (Mine([1, 2]), Asks()):
+        with pytest.raises(
+            TypeError, match="^Mine must be hashable: .* frozen dataclass"
+        ):
+            ppm.fit(FAR, rule, draws=9)
 
 
 def test_a_rule_of_ones_own_enters_every_other_and_is_local():

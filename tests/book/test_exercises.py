@@ -133,6 +133,18 @@ def test_a_right_answer_counts_in_any_form_and_a_slip_gets_its_hint(chapter, nam
 NUMBERS = checks.exercise("three numbers")(
     lambda g: ([2, 3, 0.5], {"Clip.": [2, -3, 0.5]}, "See.")
 )
+
+
+class Tensor:
+    """As of another package, which gives its numbers only in its own words."""
+
+    def __array__(self, *settings, **options):
+        raise RuntimeError("call detach() first")
+
+    def __iter__(self):
+        raise RuntimeError("call detach() first")
+
+
 LETTERS = checks.exercise("letters", "abcd")(
     lambda g: (set("ab"), {"One.": set("a")}, "See.")
 )
@@ -145,6 +157,8 @@ LETTERS = checks.exercise("letters", "abcd")(
         (NUMBERS, "…", "no answer yet"),
         (NUMBERS, np.mean, "this is a function"),
         (NUMBERS, {"a": 2}, "This is of type dict, and"),
+        (NUMBERS, Tensor(), "This is of type Tensor, and"),
+        (LETTERS, Tensor(), "wanted: letters"),
         (NUMBERS, 2, "one number, where there should be 3. W"),
         (NUMBERS, [1, 2], "2 numbers, where"),
         (NUMBERS, np.ones((5, 3)), "The shape is (5, 3)"),

@@ -283,6 +283,7 @@ def test_a_rule_and_a_chapter_that_there_are_not_are_told_with_those_that_there_
     for slip, told in {
         ("rule", "lesss"): "rule in .*'lesss'; did you mean less. .accepted: near, ",
         ("rule", None): "rule in .*None",
+        ("rule", "rows"): "rows in .*None",
         ("chapter", "theorie"): "chapter in .*'theorie'; did you mean theory.* .acc",
         ("chapter", "poisson_contraction_study"): "chapter in .*mean poisson_contract",
         ("rows", ("a-slip", "b")): "rows in .* 'b' .accepted: a-slip.$",
@@ -297,6 +298,30 @@ def test_a_rule_and_a_chapter_that_there_are_not_are_told_with_those_that_there_
             ledger.load(tmp_path)
         assert "published.yaml, row a-slip:" in str(refused.value)
         assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "keys"),
+    [
+        ("near", {"published": 1}),
+        ("near", {"tolerance": 1}),
+        ("near", {"published": "1,5", "tolerance": 1}),
+        ("near", {"published": 1, "tolerance": "0,1"}),
+        ("less", {}),
+        ("less", {"than": 1, "values": []}),
+        ("between", {"low": 0}),
+        ("increasing", {"values": ["x", "x"]}),
+    ],
+)
+def test_a_row_that_lacks_what_its_rule_needs_is_told_with_its_name(rule, keys):
+    row = {"id": "a-slip", "chapter": "theory", "rule": rule, "values": ["x"]} | keys
+    saved = {"values": {"x": {"value": [1.0, 2.0], "error": [0.1, 0.1]}}}
+    words = (
+        f"^book/published.yaml, row a-slip: rule '{rule}' needs other keys or values"
+    )
+    with pytest.raises(Refused, match=words) as refused:
+        ledger.judge(row, saved)
+    assert "\n" not in str(refused.value)
 
 
 def test_the_page_shows_counts_verdicts_and_where_values_come_from(results):

@@ -290,6 +290,9 @@ def test_nbgrader_itself_gives_these_points(
     text = nbformat.writes(right)
     (archive / "broken" / file).write_text(text[:-300], "utf-8")
     zipfile.ZipFile(archive / "nothing.zip", "w").close()
+    # neither stops the class
+    (archive / "damaged.zip").write_text("no archive", "utf-8")
+    shutil.copytree(archive / "right" / "work", archive / "right" / "before")
     nbgrader(course, "zip_collect", name)
     said = nbgrader(course, "autograde", name, python_path=python_path)
     assert re.findall("for student '(.*)'", said) == ["broken"]

@@ -456,6 +456,17 @@ def test_defaults_and_profiles_are_accepted_themselves(name):
         assert parameters.parameters(name, profile, own) == own
 
 
+def test_a_parameter_that_nobody_described_is_told_with_where_to_do_it(root):
+    notebook(root, "counts", "print(waits)", waits=3)
+    with pytest.raises(
+        parameters.Refused, match="^parameter waits of counts has no ran"
+    ):
+        parameters.checked("counts", "waits", 3)
+    notebook(root, "sums", "1 + 1")
+    with pytest.raises(parameters.Refused, match="^sums takes no parameters: .* tag$"):
+        parameters.checked("sums", "waits", 3)
+
+
 # ---- a run ------------------------------------------------------------------------------------
 
 

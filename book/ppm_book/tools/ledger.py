@@ -38,7 +38,9 @@ def load(root):
     }
     for row in rows:
         for key, names in accepted.items():
-            given = row.get("rows", []) if key == "rows" else [row.get(key)]
+            given = [row.get(key)]
+            if key == "rows":
+                given = row.get(key) or given * (row["rule"] == "rows")
             for name in given:
                 if name not in names:
                     kind = f"{key} in {file}, row {row['id']}:"
@@ -111,7 +113,7 @@ def judge(row, chapter):
     Raises
     ------
     Refused
-        If the row names a value that its chapter does not save.
+        If the row names a value that its chapter does not save, or lacks what its rule needs.
     """
     row = {"values": [], "needs": {}} | row
     if row["rule"] == "setting":
@@ -157,8 +159,14 @@ def _what_stops(row, chapter, found, unmet):
 
 def _compared(row, entries, found):
     """Verdict and reason by the numbers."""
-    low, high = RULES[row["rule"]](row, *(found[name] for name in row["values"]))
-    margin, error = np.broadcast_arrays(high[0] - low[0], np.hypot(low[1], high[1]))
+    try:
+        low, high = RULES[row["rule"]](row, *(found[name] for name in row["values"]))
+        margin, error = np.broadcast_arrays(high[0] - low[0], np.hypot(low[1], high[1]))
+    except (KeyError, TypeError) as error:
+        raise Refused(
+            f"book/published.yaml, row {row['id']}: rule {row['rule']!r} needs other keys or values, "
+            f"which the head of the file explains ({type(error).__name__}: {error})"
+        ) from None
     if not margin.size:
         return "not computed", "there is nothing to compare"
     holds, fails = surely_less(low, high), surely_less(high, low)

@@ -137,9 +137,16 @@ def unknown(kind, name, accepted):
 def checked(notebook, name, value):
     """The value of a parameter as a notebook takes it: paths whole, numbers of one type."""
     accepted = described(source(notebook))
+    if not accepted:
+        raise Refused(f"{notebook} takes no parameters: it has no cell with that tag")
     if name not in accepted:
         raise unknown("parameter", name, accepted)
-    schema = schemas().get(f"{notebook}.{name}") or schemas()[name]
+    schema = schemas().get(f"{notebook}.{name}") or schemas().get(name)
+    if schema is None:
+        raise Refused(
+            f"parameter {name} of {notebook} has no range in notebooks/parameters.yml: add what it "
+            "accepts"
+        )
     if "path" in schema and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
         try:

@@ -185,7 +185,7 @@ def _as_letters(answer):
         entries = (
             [answer] if isinstance(answer, str) else [str(entry) for entry in answer]
         )
-    except TypeError:
+    except Exception:
         return None
     letters = "".join(
         re.sub(r"\band\b|[\s,;&()./]", "", entry.lower()) for entry in entries
@@ -206,7 +206,8 @@ def _as_numbers(answer):
         return (
             np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
         )
-    except (TypeError, ValueError, OverflowError):
+    # whatever an object of another package raises
+    except Exception:
         return None
 
 

@@ -286,6 +286,10 @@ NEEDED = sorted(UNIT.keys() - {"OTHER", "LAST"})
             csv_text(unit(1), unit(2, FINCBTXM="1_0")),
             "row 3: column FINCBTXM holds something",
         ),
+        (
+            csv_text(unit(1, FINCBTXM=400 * "9"), unit(2)),
+            "row 2: column FINCBTXM holds something",
+        ),
         (csv_text(unit(1, REGION="9")), "row 2: column REGION holds a code that"),
         (
             csv_text(unit(1), {"NEWID": "3.04E+06"}),

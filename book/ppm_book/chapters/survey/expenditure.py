@@ -351,7 +351,8 @@ def _numbers(rows, column):
     """A column as floats, NaN where blank."""
     texts = rows[column].str.strip().str.lower()
     blank = texts.isin(_BLANK)
-    number = texts.str.fullmatch(r"[-+]?[0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,2})?")
+    # so few digits that none is infinite
+    number = texts.str.fullmatch(r"[-+]?[0-9]{1,99}(\.[0-9]*)?(e[-+]?[0-9]{1,2})?")
     _refuse(
         rows, ~(blank | number), f"column {column} holds something else than a number"
     )
