@@ -176,7 +176,7 @@ def test_the_penalty_of_every_kind_of_margin_has_the_variance_of_its_noise(monke
     (base,), own = donors.base, np.bincount(pattern)
     tilt = np.zeros_like(chances)
     rows = [levels[pattern == one][0] for one in range(len(chances))]
-    for view, at, found, (given, named, _) in zip(
+    for view, at, found, (given, *_) in zip(
         views, np.transpose(rows), noisy, drawn, strict=True
     ):
         _, moved, epsilon = given
