@@ -11,7 +11,12 @@ from scipy.special import ndtri
 from ppm.checks import check_count
 from ppm.release.drawing import places, rows_of
 from ppm.release.mechanisms import OneColumn, check_special
-from ppm.release.noise import NoisyRelease, nearest_counts, noisy_integers
+from ppm.release.noise import (
+    NoisyRelease,
+    nearest_counts,
+    noise_variance,
+    noisy_integers,
+)
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
 
@@ -124,7 +129,7 @@ class Bins(OneColumn):
         )
         # nothing below looks at a confidential value
         split = np.split(noisy, np.cumsum([one.size for one in counts])[:-1])
-        variance = 2 * np.exp(-plan.epsilon) / np.expm1(-plan.epsilon) ** 2
+        variance = noise_variance(1, plan.epsilon)
         sizes = {label: own.size for label, own in rows.items()}
         batches = plan.once(
             ("batches", *sizes.items()),

@@ -16,7 +16,7 @@ from ppm.release.mechanisms import (
     check_within,
     has_numbers,
 )
-from ppm.release.noise import NoisyRelease, noisy_integers
+from ppm.release.noise import NoisyRelease, noise_variance, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
 from ppm.seeds import generator, streams
 
@@ -593,9 +593,10 @@ def _raked(views, levels, noisy, rates, donors, own, change):
     published = tilted(np.zeros(a.size))[0]
     information = np.maximum(totals(published, 2), 0.5)
     records = sum([x.T @ n[:, 0] for x, n in zip(at_level, counts, strict=True)])
-    unit = np.repeat([view.moved for view in views], [one.size for one in noisy])
-    rate = np.repeat(rates, [one.size for one in noisy]) / unit
-    noise = 2 * np.exp(-rate) / (np.expm1(-rate) * unit) ** 2
+    # the totals are in units of what one record can move
+    moved = np.array([view.moved for view in views])
+    noise = noise_variance(moved, rates) / moved**2
+    noise = np.repeat(noise, [one.size for one in noisy])
     expected = (change * information) ** 2 + (_ADDED * records[a]) ** 2
     penalty = information * noise / expected
     # covariances of the totals: the steps of the minimization are uncorrelated

@@ -103,6 +103,12 @@ def seeded_noise(shape, rate, rng):
     return np.subtract(*rng.geometric(-np.expm1(-rate), (2, *np.atleast_1d(shape))))
 
 
+def noise_variance(moved, epsilon):
+    """Variance of what :func:`noisy_integers` adds to each whole number."""
+    rate = np.asarray(epsilon) / moved
+    return 2.0 * np.exp(-rate) / np.expm1(-rate) ** 2
+
+
 def nearest_counts(counts, total):
     """Counts of at least 0 with sum ``total`` nearest to the noisy ones in least squares."""
     falling = np.sort(counts)[::-1]

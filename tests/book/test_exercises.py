@@ -29,7 +29,7 @@ from scipy.special import log_softmax
 
 from ppm_book.chapters import page
 from ppm_book.tools import classroom, parameters
-from ppm_book.tools.classroom import make_editions
+from ppm_book.tools.classroom import EDITIONS, make_editions
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, section
 from ppm_book.tools.pages import stage, stage_notebook
 from ppm_book.tools.plain import Words
@@ -751,6 +751,68 @@ def test_a_plain_chapter_has_the_numbers_of_its_run(small):
         assert chapter.cells[0].source == f"Δ is {number} nats."
 
 
+# edition -> every file of its archive, and no other; with the notebooks of one chapter
+CHECKS = [
+    f"exercises/checks/{file.name}" for file in (ROOT / FOLDER).glob("checks/*.py")
+]
+FILES = {
+    "student": [
+        "README.md",
+        f"chapters/{CHAPTER}.ipynb",
+        f"exercises/{CHAPTER}_exercises.ipynb",
+    ],
+    "assessment": [
+        "README.md",
+        "exercises/assessment.ipynb",
+        "exercises/assessment_data.py",
+    ],
+    "instructor": [
+        "README.md",
+        f"exercises/{CHAPTER}_exercises.ipynb",
+        "exercises/assessment.ipynb",
+        "exercises/assessment_data.py",
+        "exercises/assessment_readme.md",
+        *CHECKS,
+    ],
+    "nbgrader": [
+        "nbgrader_config.py",
+        f"source/{CHAPTER}/{CHAPTER}_exercises.ipynb",
+        "source/assessment/assessment.ipynb",
+        "source/assessment/assessment_data.py",
+    ],
+}
+
+
+def test_an_edition_has_these_files_and_no_other(small, monkeypatch):
+    """Those for students have no answer in any file; thoroughly the sheets run as well."""
+    monkeypatch.setattr(ExecutePreprocessor, "preprocess", lambda *_: None)
+    made = {file.stem: zipfile.ZipFile(file) for file in make_editions(small)}
+    found = {
+        edition: {name for name in archive.namelist() if not name.endswith("/")}
+        for edition, archive in made.items()
+    }
+    assert found == {
+        edition: {f"{edition}/{file}" for file in files}
+        for edition, files in FILES.items()
+    }
+    solutions = [
+        cell.source
+        for name in (CHAPTER, "assessment")
+        for cell in nbformat.read(small / FOLDER / f"{name}.ipynb", 4).cells
+        if "solution" in cell.metadata.get("tags", ()) or cell.id.startswith("sol-")
+    ]
+    assert len(solutions) > 10 and not {*EDITIONS} - FILES.keys()
+    for edition in ("student", "assessment"):
+        text = "".join(
+            "\n".join(each.source for each in nbformat.reads(sheet, 4).cells)
+            for sheet in map(made[edition].read, found[edition])
+            if sheet.startswith(b"{")
+        )
+        assert text and not [one for one in solutions if one in text]
+    for edition, title in (("student", "chapters/"), ("assessment", "Due:")):
+        assert title in made[edition].read(f"{edition}/README.md").decode()
+
+
 @pytest.mark.thorough
 def test_editions_run_and_a_wrong_solution_makes_none(small):
     for archive in (archives := make_editions(small)):
@@ -772,18 +834,10 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     classroom.stage_downloads(small, downloaded)
     (file,) = downloaded.iterdir()
     assert nbformat.read(file, 4) == student
-    assert not [*small.glob("student/**/checks")]
     assert "## Task 8: Two recipients (14 points)" in str(tasks)
     assert not re.search(r"\{[\w:]+\}`", str([student, instructor, tasks, graded]))
     assert [str(each).count("*Your answer:*") for each in (student, tasks)] == [4, 8]
     assert "Points" in str(graded) and not re.search("Points|Chapter", str(tasks))
-    assert {file.name for file in small.glob("assessment/*/*")} == {
-        "assessment.ipynb",
-        "assessment_data.py",
-    }
-    assert not [*small.glob("student/**/*assessment*")]
-    assert "Due:" in (small / "assessment" / "README.md").read_text("utf-8")
-    assert "chapters/" in (small / "student" / "README.md").read_text("utf-8")
     # students need the library and what lies beside the notebook
     place = {"metadata": {"path": small / "assessment" / "exercises"}}
     ExecutePreprocessor().preprocess(tasks, place)

@@ -16,7 +16,12 @@ from scipy import stats
 
 import ppm
 from ppm.release import Bins, bins, noise
-from ppm.release.noise import nearest_counts, noisy_integers, seeded_noise
+from ppm.release.noise import (
+    nearest_counts,
+    noise_variance,
+    noisy_integers,
+    seeded_noise,
+)
 
 table_of = functools.partial(one_column, groups=2)
 LAST = table_of(np.random.default_rng(1).lognormal(3.0, 0.6, 800))
@@ -65,6 +70,42 @@ def test_both_sources_draw_the_noise_of_this_epsilon(source):
     # of half the scale, and of a scale that a tenth is missing from
     for wrong in (2.0, 1.15):
         assert fits(source(20_000, wrong * 0.5), 0.5) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("moved", "epsilon"), [(1, 0.01), (1, 0.5), (1, 30.0), (1000, 0.5), (7, 2.0)]
+)
+def test_the_variance_of_the_noise_is_that_of_what_is_drawn(moved, epsilon):
+    variance = noise_variance(moved, epsilon)
+    assert variance == pytest.approx(stats.dlaplace(epsilon / moved).var())
+    drawn = noisy_integers(
+        np.zeros(50_000), moved, epsilon, secure=False, rng=np.random.default_rng(4)
+    )
+    assert drawn.var() == pytest.approx(variance, rel=0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0])
+def test_counts_are_moved_as_far_as_the_noise_that_is_drawn_makes_likely(
+    monkeypatch, epsilon
+):
+    """Where nothing but the samples changes: the mean of a normal law, given it with noise."""
+    monkeypatch.setattr(bins, "_SMOOTH", (0.0,))
+    seen, plain = [], bins._moved
+
+    def watched(batches, noisy, variance):
+        seen.append((noisy, plain(batches, noisy, variance)))
+        return seen[-1][-1]
+
+    monkeypatch.setattr(bins, "_moved", watched)
+    found = release(Bins(8), epsilon=epsilon)
+    variance = stats.dlaplace(epsilon).var()
+    for label, noisy, moved in zip("01", *seen[0], strict=True):
+        edges, own = found.public["edges"][label], THIS["region"] == int(label)
+        pool = LAST["income"][LAST["region"] == int(label)].to_numpy()
+        group = bins._Group(own.sum(), edges, pool, ())
+        both = group.sampled + variance * np.eye(noisy.size)
+        gain = np.linalg.solve(both, noisy - group.expected)
+        assert moved == pytest.approx(group.expected + group.sampled @ gain)
 
 
 def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(

@@ -163,6 +163,40 @@ def test_factors_have_the_least_divergence_and_penalty(monkeypatch, epsilon):
     assert np.abs(plain - donors.base).max() > 5e-3
 
 
+def test_the_penalty_of_every_kind_of_margin_has_the_variance_of_its_noise(monkeypatch):
+    """At the minimum a total's factor is what it lacks over its penalty, which has that variance."""
+    seen, drawn = (spy(monkeypatch, name) for name in ("_raked", "noisy_integers"))
+    # counts, sums of scores and of their products, by public levels and by classes
+    kinds = ["income", "owner", ("age", "income"), ("income", "spending")]
+    kinds += [("income", "owner"), ("area", "owner")]
+    shares = [0.1, 0.15, 0.3, 0.2, 0.15, 0.1]
+    release(margins=kinds, shares=shares, strata=1, change=0.2, epsilon=2.0)
+    (views, levels, noisy, _, donors, *_), _, (chances, pattern) = seen[0]
+    assert {view.moved for view in views} == {1, 1000}
+    (base,), own = donors.base, np.bincount(pattern)
+    tilt = np.zeros_like(chances)
+    rows = [levels[pattern == one][0] for one in range(len(chances))]
+    for view, at, found, (given, *_) in zip(
+        views, np.transpose(rows), noisy, drawn, strict=True
+    ):
+        _, moved, epsilon = given
+        noise = stats.dlaplace(epsilon / moved).var() / moved**2
+        kind, score = view.of_codes(donors.cells, 0)
+        seen_by = np.zeros((base.size, found.shape[1]))
+        seen_by[np.arange(base.size), kind] = score / moved
+        records = np.bincount(at, own)[:, None]
+        totals = np.zeros_like(found, dtype=float)
+        np.add.at(totals, at, own[:, None] * (chances @ seen_by))
+        before = np.maximum(records * (base @ seen_by**2), 0.5)
+        expected = (0.2 * before) ** 2 + (0.01 * records) ** 2
+        factors = (found - totals) * expected / (before * noise)
+        tilt += factors[at] @ seen_by.T
+    wanted = base * np.exp(tilt - tilt.max(axis=1, keepdims=True))
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    off = np.abs(chances - wanted).sum(axis=1).max()
+    assert off < 0.1 * np.abs(wanted - base).sum(axis=1).max(), off
+
+
 def test_large_tables_are_raked_alike(monkeypatch):
     seen = spy(monkeypatch, "_raked")
     release(epsilon=3.0)

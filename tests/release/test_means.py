@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,37 @@ def test_every_value_is_a_published_one_of_its_group_times_its_factor(epsilon):
         pool = np.sort(LAST.loc[LAST["region"] == group, "income"].to_numpy())
         assert own.size == pool.size
         assert np.ptp(own / pool) < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 2.0])
+def test_factors_and_shares_assume_the_noise_that_is_drawn(monkeypatch, epsilon):
+    """Where nothing else tells, by closed forms of what the noise alone makes likely."""
+    rates, plain = [], means.noisy_integers
+
+    def watched(totals, moved, epsilon, **named):
+        rates.append(epsilon / moved)
+        return plain(totals, moved, epsilon, **named)
+
+    monkeypatch.setattr(means, "noisy_integers", watched)
+    release(Means(special=[0]), epsilon=epsilon)
+    of_sums, of_counts = rates
+    # one group whose factor may be anything before its sum is seen
+    monkeypatch.setattr(means, "_OWN", (1e4,))
+    in_caps = 1 / of_sums / means._STEPS
+    records, added = 8 * max(in_caps, 10.0), 0.4 * np.tanh(2.0 * means._LOGS)
+    group = SimpleNamespace(records=records, added=added, sampled=0.0)
+    for share in (0.2, 0.37, -0.39):
+        (found,) = means._factors([group], np.array([share * records]), [[]], epsilon)
+        scale = in_caps + 0.5 * records * np.gradient(added)
+        chances = stats.laplace(records * added, scale).pdf(share * records)
+        mean = chances @ means._LOGS / chances.sum()
+        assert np.log(found) == pytest.approx(mean, abs=1e-3)
+    # and one whose share of a special value may be anything: of none seen, an exponential law's
+    monkeypatch.setattr(means, "_MOVED", 1e4)
+    group = means._Group(np.arange(4.0), 20 / of_counts, planned(Means()), Means(), [])
+    group.special, group.published = np.zeros(1), np.array([0.5])
+    (median,) = group.special_shares([0], epsilon)
+    assert median == pytest.approx(np.log(2) / 20, abs=0.0015)
 
 
 def test_a_common_factor_helps_a_small_group(monkeypatch):

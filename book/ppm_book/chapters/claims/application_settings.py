@@ -187,6 +187,9 @@ CLAIMS = {
     "log-two-misfits": lambda too_high: too_high("log", 2),
     "one-thousands-nearest": lambda models: (
         models["off the paper's"].idxmin() == (THOUSANDS, 1)
+        # a run with one setting has nothing to hold against the paper's three bounds
+        if "off the paper's" in models
+        else None
     ),
     "mean-everywhere": lambda verdicts: (
         (verdicts.xs("mean")["closer"] == "DPweighted").all()

@@ -134,7 +134,8 @@ CLAIMS = {
     "hump-within-5": hump_fits,
     "close-in-on-m": lambda high: high[SPREAD] < 0,
     "weights-slow-truncation-stops": lambda low, high, summary: (
-        low[GROWTH] > high[DRIFT] > 0
+        low[GROWTH] > high[DRIFT]
+        and low[DRIFT] > 0
         and np.ptp(summary["median"]["Weighted-M"].iloc[-2:]) < 0.02
     ),
     "mean-falls": mean_falls,
