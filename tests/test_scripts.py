@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,13 @@ def program(file, text):
 
 
 # ---- recipes -------------------------------------------------------------------------------------
+
+# no settings
+OWN = "VENV", "RUN"
+GENERATED = (
+    *("_build", "build", ".pytest_cache", ".ruff_cache", ".hypothesis"),
+    *("ppm.egg-info", "other.egg-info"),
+)
 
 
 @pytest.fixture
@@ -78,15 +86,24 @@ def asked(recipe, *arguments):
         (["PROFILE=quick", "SOLUTIONS=no"], "quick", "", True),
         (["CE_DATA=a file.zip"], "paper", "a file.zip", False),
         (["SOLUTIONS=no", "CE_DATA=a file.zip"], "paper", "a file.zip", True),
+        (["PROFILE=paper", "CE_DATA=a folder"], "paper", "a folder", False),
+        # the shell has not expanded it, and so the book does
+        (["CE_DATA=~/diary.zip"], "paper", "~/diary.zip", False),
+        (["PROFILE=paper", "SOLUTIONS=", "CE_DATA="], "paper", "", False),
     ],
 )
 def test_settings_of_a_book_reach_its_command(
     recipe, tmp_path, settings, profile, data, without
 ):
     (tmp_path / "a file.zip").touch()
-    file = str(tmp_path / data) if data else ""
+    (tmp_path / "a folder").mkdir()
+    file = str(tmp_path / data) if data[:1] == "a" else data
     settings = [one.replace(data, file) if data else one for one in settings]
-    options = asked(recipe, "book", *settings)
+    (before, _), (words, _) = recipe("book", *settings)
+    # whether the book stands is asked of the same book
+    solutions = "no" if without else ""
+    assert before == ["-m", "ppm_book.tools.made_from", profile, file, solutions]
+    options = studio._options(words[2:])
     assert options.command == "book"
     found = options.profile, options.ce_data, options.no_solutions
     assert found == (profile, file, without)
@@ -109,6 +126,8 @@ def test_settings_of_a_run_reach_its_command(recipe):
     assert (options.command, options.notebook) == ("run", "theory")
     assert (options.profile, options.p) == ("quick", ["replicates=50"])
     assert options.workers == 2
+    options = asked(recipe, "run", "NB=theory")
+    assert (options.profile, options.p) == ("paper", [])
     assert asked(recipe, "run").command == "notebooks"
     assert asked(recipe, "classroom").command == "classroom"
 
@@ -123,6 +142,11 @@ def test_settings_of_tests_reach_pytest(recipe):
     assert words == ["-m", "pytest", "tests/browser", "-x"]
     assert variables["PPM_SHOTS"] == "a folder"
     assert variables["PPM_BOOK"] == "_build/html"
+    # left away
+    ((words, variables),) = recipe("test")
+    assert words[-1] == "--dist=worksteal" and not variables["THOROUGH"]
+    ((words, variables),) = recipe("browser")
+    assert words == ["-m", "pytest", "tests/browser"] and not variables["PPM_SHOTS"]
 
 
 def test_a_check_of_style_looks_at_the_format_too_and_a_benchmark_runs_what_there_is(
@@ -135,6 +159,78 @@ def test_a_check_of_style_looks_at_the_format_too_and_a_benchmark_runs_what_ther
     ]
     for (file,), _ in recipe("benchmark"):
         assert (ROOT / file).is_file()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with the Makefile alone, and what calls make there."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+
+    def make(*arguments):
+        alone = {"PATH": os.environ["PATH"]}
+        command = ["make", "--silent", *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=alone, check=True, capture_output=True, text=True
+        )
+        return done.stdout.splitlines()
+
+    return tmp_path, make
+
+
+def test_settings_of_the_environment_and_of_an_audit_reach_their_programs(checkout):
+    folder, make = checkout
+    program(folder / "scripts" / "environment.sh", 'for one; do echo "<$one>"; done')
+    program(folder / "scripts" / "lock.sh", 'echo "lock $1"')
+    assert make("env") == ["<.venv>", "<>"]
+    assert make("env", "PYTHON=/a path/python") == ["<.venv>", "</a path/python>"]
+    assert make("lock", "--old-file=env") == ["lock .venv"]
+    program(folder / "_build" / "audit" / "bin" / "pip-audit", '#!/bin/sh\necho "$@"\n')
+    usual = "--strict --disable-pip -r requirements.lock"
+    assert make("audit", "--old-file=env") == [usual]
+    assert make("audit", "--old-file=env", "ARGS=-s osv") == [f"{usual} -s osv"]
+
+
+def test_every_setting_and_every_target_is_told(checkout):
+    _, make = checkout
+    text = (ROOT / "Makefile").read_text("utf-8")
+    told = re.findall(r"^#   (\w+)=", text, re.M)
+    assert told == [
+        name for name in re.findall(r"^(\w+) =", text, re.M) if name not in OWN
+    ]
+    (phony,) = re.findall(r"^\.PHONY: (.*)", text, re.M)
+    targets = [name for name in phony.split() if name[0] != "_"]
+    listed = [line.split()[1] for line in make()]
+    assert listed == [line.split()[1] for line in make("help")] == targets
+
+
+def test_what_is_generated_is_cleaned_away_and_nothing_else(checkout):
+    folder, make = checkout
+    gone = {f"{name}/a folder/file" for name in GENERATED}
+    gone |= {f"{name}/__pycache__/file.pyc" for name in ("ppm", "book/ppm_book/tools")}
+    gone |= {f"{name}/__pycache__/file.pyc" for name in ("tests/release", "benchmarks")}
+    own = {".venv/bin/python", ".venv/lib/__pycache__/file.pyc", "diary.zip"}
+    own |= {"runs/theory/run.json", "runs/own/__pycache__/file.pyc", "fits.joblib"}
+    own |= {"notebooks/.ipynb_checkpoints/theory.ipynb", "account/_build/file"}
+    # whatever lies in the repository, and beside each of its modules
+    own |= {
+        file.name if file.is_file() else f"{file.name}/a folder/file"
+        for file in ROOT.iterdir()
+        if file.name not in GENERATED and file.suffix != ".egg-info"
+    }
+    own |= {str(Path(file).parents[1] / "module.py") for file in gone if ".pyc" in file}
+    for file in gone | own - {"Makefile"}:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("text")
+    for _ in range(2):  # nothing is there to be cleaned away the second time
+        make("clean")
+        left = {
+            str(file.relative_to(folder))
+            for file in folder.rglob("*")
+            if file.is_file()
+        }
+        assert left == own
+        # nor does an empty folder stay
+        assert not [name for name in GENERATED if (folder / name).exists()]
 
 
 # ---- the environment -----------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Every page of the built book as a reader meets it: from disk, on a desk and on a phone."""
 
+import io
 import os
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from browsers import CHROMIUM
+from browsers import CHROMIUM, FAINT
 from conftest import ROOT, THOROUGH
 from playwright.sync_api import sync_playwright
 
@@ -412,6 +415,39 @@ def test_without_scripts_and_on_paper_the_static_figure_stays(browser, html):
         assert page.locator("details.answer > summary").first.is_visible()
         assert answer.is_visible() == (medium == "print")
         page.context.close()
+
+
+def ground_and_ink(png):
+    """Lightness, from 0 to 1, of the most frequent colour, and of the one furthest from it."""
+    # the ground is most of it; words and lines are furthest from it
+    pixels = plt.imread(io.BytesIO(png))[..., :3] @ [0.2126, 0.7152, 0.0722]
+    shares, edges = np.histogram(pixels, 20, (0, 1))
+    ground = edges[shares.argmax()] + 0.025
+    return ground, pixels.flat[np.abs(pixels - ground).argmax()]
+
+
+# the other one is how most pages of the tour are looked at
+def test_a_system_that_prefers_dark_gets_dark_pages_with_dark_pictures(browser, html):
+    for scheme, names in {
+        "dark": ("eight_households", "theory"),
+        "light": ("theory",),
+    }.items():
+        context = browser.new_context(color_scheme=scheme, viewport=DESKTOP)
+        page = context.new_page()
+        page.route("**/mathjax/**", lambda route: route.abort())
+        for name in names:
+            path = html / "notebooks" / f"{name}.html"
+            page.goto(path.as_uri(), wait_until="domcontentloaded", timeout=0)
+            page.wait_for_selector(".live svg text")
+            assert page.evaluate("document.documentElement.dataset.theme") == scheme
+            assert page.evaluate(FAINT) == []
+            figure = page.locator("main figure img").first
+            figure.evaluate("image => image.decode()")
+            for png in page.screenshot(), figure.screenshot():
+                ground, ink = ground_and_ink(png)
+                assert (ground > 0.5) == (scheme == "light")
+                assert abs(ground - ink) > 0.5
+        context.close()
 
 
 def test_both_menus_open_on_a_phone(browser, html):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from browsers import CHROMIUM
+from browsers import CHROMIUM, FAINT
 from conftest import ROOT
 from playwright.sync_api import sync_playwright
 
@@ -246,6 +246,69 @@ def test_a_mouse_drags_a_disc_to_the_end_of_the_axis_and_no_further(opened):
     field.fill("99")
     field.press("Tab")
     assert counts_of(page)[0] == 25
+
+
+def test_at_both_ends_of_a_slider_or_a_field_what_it_says_is_what_is_computed(opened):
+    page = opened("six", viewport={"width": 1280, "height": 900})
+    page.get_by_label("Take H away").click()
+    # Δ is above 10 with a count of 25, so that the largest M does something
+    high, moved = page.get_by_label("Visits of A"), [25, *household.COUNTS[1:]]
+    for typed, count in (("-7", 0), ("0", 0), ("99", 25), ("25", 25)):
+        high.fill(typed)
+        high.press("Tab")
+        assert counts_of(page) == [count, *moved[1:]]
+        assert read(page) == words([count, *moved[1:]], 7)
+    settings = {}
+    ends = {
+        "Scale c": ("scale", {"End": 1, "Home": 0.05, "ArrowRight": 0.1}),
+        "Threshold M": (
+            "truncate_at",
+            {"Home": 1, "End": None, "ArrowLeft": 9.9, "ArrowRight": None},
+        ),
+    }
+    seen = []
+    for label, (name, keys) in ends.items():
+        slider = page.get_by_label(label)
+        # each end once from where it stood, and once from the other one
+        for key, value in [*keys.items()] * 2:
+            slider.press(key)
+            said = (
+                "none"
+                if value is None
+                else f"{value:.2f}"[: 4 if name == "scale" else 3]
+            )
+            said = said.removesuffix(".0") if name == "truncate_at" else said
+            shown = slider.locator("xpath=preceding-sibling::output").text_content()
+            assert shown == slider.get_attribute("aria-valuetext") == said
+            settings[name] = value
+            seen.append(words(moved, 7, **settings))
+            assert read(page) == seen[-1]
+        slider.press("End")
+        settings[name] = keys["End"]
+    # M of 9.9 is another picture than none
+    assert seen[-1] != seen[-2]
+
+
+def test_at_both_ends_of_a_moving_picture_s_slider_its_frame_is_drawn(opened):
+    page = opened("curve")
+    slider = page.locator("[type=range]")
+    for key, size in [("End", 3), ("Home", 1)] * 2:
+        slider.press(key)
+        assert slider.get_attribute("aria-valuetext") == str(size)
+        assert page.locator(".slider span").text_content() == str(size)
+        assert page.locator("output").text_content() == f"s = {size}: said"
+        assert f"{size} down" in page.locator("svg text").all_text_contents()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["six", "odd", "curve"])
+def test_words_in_a_picture_are_read_on_their_ground(opened, name, theme):
+    page = opened(name)
+    page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    if name == "six":
+        page.get_by_text(WITH_M, exact=True).click()
+        assert page.locator("text.above").count()
+    assert page.evaluate(FAINT) == []
 
 
 @pytest.mark.parametrize(("name", "theme"), [("six", "light"), ("odd", "dark")])
