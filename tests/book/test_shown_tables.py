@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from cells import cell_of
+from cells import cell_of, of_chapter
 from scipy import stats
 
 import ppm
@@ -422,3 +422,89 @@ def test_what_an_error_is_less_that_of_bins_has_its_interval_and_its_sign():
     assert here.less_bins(row, 0.5, "levels") == "-5.0 to -1.0"
     assert asked == [(row, bins, "levels")]
     assert here.less_bins(bins, 0.5, "levels") == "–"
+
+
+def unkept(*basis):
+    """In place of what keeps fits of a run."""
+    return lambda function: function
+
+
+def test_controls_are_off_the_data_and_have_the_weights_that_they_are_named_for():
+    n, rule, plain = 200, ppm.ByRisk(0.7, 0.0), ppm.Unweighted()
+    names, given = ["mean", "median", "90th percentile"], []
+    bounds, weights = np.arange(float(n)), np.linspace(0, 1, n)
+
+    def read(size, **more):
+        return SimpleNamespace(
+            of_releases=dict.fromkeys(names, np.full(3, size)), **more
+        )
+
+    def fit(model, terms, **_):
+        given.append(terms.weights)
+        return terms
+
+    single = {plain: read(11.0, record_bounds=bounds), rule: read(9.0, weights=weights)}
+    single["partner"] = read(10.5)
+    (table,) = after(
+        "application_settings",
+        "repaired = pd.DataFrame",
+        ppm=SimpleNamespace(
+            fit=fit, Terms=ppm.Terms, ByRisk=ppm.ByRisk, Unweighted=ppm.Unweighted
+        ),
+        running=SimpleNamespace(kept=unkept),
+        read=lambda terms, scale, stream: read(8.0 + (terms.weights == 1).sum() / n),
+        **{"basis": [], "draws": 10, "seed": 1, "income": bounds, "names": names},
+        truth=dict.fromkeys(names, 10.0),
+        ends=[(0.7, 0.0), (0.5, -0.3)],
+        order=[("log", 1)],
+        fits={("log", 1): single},
+        partner=lambda rule: "partner",
+        mixture=lambda *_: None,
+    ).tables
+    shuffled, trimmed = given
+    close(np.sort(shuffled), weights)
+    assert (shuffled != weights).any()
+    # the two units of two hundred with the largest bounds
+    close(trimmed, bounds < 198)
+    close(table.loc[["Unweighted", "DPweighted", "EMweighted"], "mean"], [10, -10, 5])
+    close(table.loc[["Shuffled", "Trimmed"], "median"], [-19.95, -10.1])
+
+
+def test_a_rule_holds_the_truth_as_often_as_its_intervals_do():
+    off = np.array([0.0, 1.0, -3.0, 3.0])  # of four databases
+    databases = iter(off)
+    truth = np.array([2.0, 2 + np.sqrt(2) * stats.norm.ppf(0.9), 1.0])
+
+    def one_database(n, releases, *_):
+        """Mechanisms state variances of 1, 4, 9 and 16, each quantity is as far off."""
+        found = np.empty((2, 4, 3, releases))
+        found[0] = (truth + next(databases))[:, None]
+        found[1] = (np.arange(1, 5) ** 2)[:, None, None]
+        return found
+
+    table = after(
+        "using_releases",
+        "covers = np.where",
+        stats=stats,
+        rules=of_chapter("using_releases").rules,
+        one_database=one_database,
+        **{"sizes": [50], "replicates": 4, "releases": 2, "draws": 9, "seed": 1},
+        **{"scale": 1.0, "shift": 0.0, "weight": 0.5},
+    ).table.reset_index()
+    of = table[table["rule"] == "one release as real"]
+    for quantity in "mean", "90th percentile", "coefficient":
+        rows = of[of["quantity"] == quantity]
+        assert [*rows["mechanism"]] == [
+            "Unweighted",
+            "Weighted",
+            "Constant",
+            "Published",
+        ]
+        close(rows["coverage (%)"], [50, 100, 100, 100])
+        close(rows["variance ratio"], np.arange(1, 5) ** 2 / off.var(ddof=1))
+        close(rows["bias / standard deviation"], 0.25 / off.std(ddof=1))
+        close(rows["error"], np.sqrt(19 / 4))
+    # v (2 + 1/α), where the weight is public
+    of = table[table["rule"] == "one release, weight known"].head(12)
+    ratio = np.repeat([3, np.nan, 9 * 4, np.nan], 3) / off.var(ddof=1)
+    close(of["variance ratio"], ratio)
