@@ -181,8 +181,12 @@ def this_book(notebooks):
                 name: notebooks.executed(name) for name in parameters.notebooks()
             }
             pages.stage(stage, notebooks.folder / "results")
+            claims = {}
             for name in parameters.chapters():
                 record = json.loads((folders[name] / "run.json").read_text("utf-8"))
-                pages.stage_notebook(folders[name] / f"{name}.ipynb", stage, record)
+                claims[name] = pages.stage_notebook(
+                    folders[name] / f"{name}.ipynb", stage, record
+                )
+            pages.check_pages(stage, claims, "small")
             pages.sphinx(stage, html)
     return html

@@ -98,8 +98,21 @@ def test_metadata_keep_the_rules_of_nbgraders_schema(made, name):
 
 def test_points_of_words_and_numbers_are_those_of_the_assessment(made):
     cells = sheet_of(made, "assessment").cells
-    points = [cell.metadata.get("nbgrader", {}).get("points", 0) for cell in cells]
-    assert sum(points) == 100
+    points = {c.id: c.metadata.get("nbgrader", {}).get("points", 0) for c in cells}
+    assert sum(points.values()) == 100
+    words = sum(of for label, of in points.items() if label.endswith("-words"))
+    assert words == 100 - NUMBERS["assessment"]
+    # and wherever their share is told
+    for file, times in {
+        "book/teaching.md": 2,
+        "notebooks/exercises/assessment.ipynb": 1,
+        "notebooks/exercises/assessment_readme.md": 1,
+    }.items():
+        told = re.findall(
+            r"(\S+) (?:of the )?points are for (?:the )?words",
+            (ROOT / file).read_text("utf-8"),
+        )
+        assert told == [str(words)] * times, file
 
 
 @pytest.mark.parametrize("name", SHEETS)

@@ -891,12 +891,12 @@ def test_what_a_run_writes_is_its_owner_s_alone_whatever_the_shell_lets_others_s
     )
 
 
-def staged(made, folder, **given):
+def staged(made, folder, profile="paper", **given):
     """A notebook of the name counts as a build or a run stages it."""
     (folder / "notebooks").mkdir(exist_ok=True)
     nbformat.write(made, folder / "counts.ipynb")
     values = parameters.parameters("counts", given=given)
-    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {
+    record = studio.record_of("counts", values, profile, studio.datetime.now()) | {
         "seconds": 1
     }
     pages.stage_notebook(folder / "counts.ipynb", folder, record)
@@ -1031,10 +1031,93 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
         ("H left at once.", "7"),
     ]
     assert title.index("This run cannot tell") > title.index("take limits")
+    assert "book's own run" in title and SMALLER not in title
+    _, title, *_ = staged_claims(
+        root, tmp_path, SAID, ["shown"], profile="quick", replicates=7
+    )
+    assert "book's own run" not in title and SMALLER in title
     # a list without sentences has no heading
     told = SAID | dict.fromkeys(("h", "at-once"), True)
     _, title, *_ = staged_claims(root, tmp_path, told, replicates=7)
     assert "it was otherwise" in title and "cannot tell" not in title
+
+
+FRONT = """# The book
+
+Counts rose<!--claim: counts::rose-->, and
+prose fell<!--claim: prose::fell-->.
+
+:::{grid-item-card} 3
+:link: counts
+
+Counts stayed<!-- claim: counts::stayed -->. Nobody left.
+:::
+"""
+SMALLER = (
+    "The profile here is `quick`: its studies are smaller than those that the text describes, so "
+    "some sentences do not hold in it. Each of these has a mark, ✗ or ?. `make book` builds the "
+    "book at the paper's sizes."
+)
+
+
+def checked_pages(folder, claims, profile, text=FRONT):
+    """The front page, and another one, of a staged book whose chapters claim this."""
+    (folder / "book").mkdir(exist_ok=True)
+    files = [folder / "book" / f"{page}.md" for page in ("intro", "parameters")]
+    for file in files:
+        file.write_text(text, "utf-8")
+    pages.check_pages(folder, claims, profile)
+    return [file.read_text("utf-8") for file in files]
+
+
+def test_a_page_marks_what_chapters_contradict_and_a_smaller_book_says_that_it_is_one(
+    root, tmp_path
+):
+    def claims(rose, fell, stayed):
+        return {"counts": {"rose": rose, "stayed": stayed}, "prose": {"fell": fell}}
+
+    bare = re.sub("<!--.*?-->", "", FRONT)
+    true = claims(True, True, True)
+    front, other = checked_pages(tmp_path, true, "paper")
+    assert front.split() == other.split() == bare.split()
+    # below the title; another page has nothing to say
+    front, other = checked_pages(tmp_path, true, "quick")
+    title, box, rest = re.split(
+        r":::\{admonition\}|^:::$", front, maxsplit=2, flags=re.M
+    )
+    assert title == "# The book\n\n" and other.split() == bare.split()
+    assert (
+        SMALLER in box and "otherwise" not in box and rest.split() == bare.split()[3:]
+    )
+    for profile in "quick", "paper":
+        for text in checked_pages(tmp_path, claims(True, None, False), profile):
+            marks = re.findall(
+                r'(\w+) <sup[^>]* id="not-here-(\d)"[^>]*>(.)</sup>', text
+            )
+            assert marks == [("fell", "1", "?"), ("stayed", "2", "✗")]
+            listed = re.findall(r'^- (.*) <a href="#not-here-(\d)">', text, re.M)
+            assert listed == [
+                ("Counts stayed.", "2"),
+                ("Counts rose, and prose fell.", "1"),
+            ]
+            assert (SMALLER in text) == (profile == "quick")
+            assert re.sub(" <sup.*?</sup>", "", text).endswith(bare.partition("\n")[2])
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        ("counts::fell", "no claim for the mark <!--claim: counts::fell-->"),
+        ("rose", "no claim for the mark <!--claim: rose-->"),
+        ("prose::rose", "no claim for the mark <!--claim: prose::rose-->"),
+        ("counts::rose", "twice the mark <!--claim: counts::rose-->"),
+    ],
+)
+def test_a_page_s_mark_names_a_chapter_s_claim_once(root, tmp_path, mark, told):
+    claims = {"counts": {"rose": True}, "prose": {"fell": True}}
+    text = f"# Book\n\nIt rose<!--claim: counts::rose-->.\n\nSo<!--claim: {mark}-->.\n"
+    with pytest.raises(pages.Failed, match=f"^book/intro: .*{told}"):
+        checked_pages(tmp_path, claims, "paper", text)
 
 
 @pytest.mark.parametrize("given", [{}, {"replicates": 7}])

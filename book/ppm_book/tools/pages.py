@@ -18,6 +18,7 @@ import ppm
 from ppm_book.chapters import running
 from ppm_book.chapters.page import CLAIMS_TYPE, UNTRUE
 from ppm_book.chapters.sentences import (
+    CLAIM_MARK,
     NUMBER,
     asked_numbers,
     sentence,
@@ -28,6 +29,8 @@ from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import classroom, exercises, ledger, paper_items, parameters
 from ppm_book.tools.plain import Words
 
+# the profile of the paper's sizes
+PAPER = "paper"
 # editions of figures for phones
 FIGURES = "book/_static/figures"
 # tags of cells with parameters, which pages fold
@@ -151,6 +154,11 @@ def _close(notebook, *sections):
 def stage_notebook(executed, folder, record, closing="", solutions=True):
     """Prepare an executed notebook for its page, into a staged folder.
 
+    Returns
+    -------
+    dict of str to bool or None
+        Its claims, and whether each holds; None: the run cannot tell.
+
     Raises
     ------
     Failed
@@ -158,7 +166,7 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         a claim of the text is false at the book's own settings.
     """
     notebook, name = nbformat.read(executed, 4), executed.stem
-    _check_claims(notebook, name, own_run=not record["changed"])
+    claims = _check_claims(notebook, name, record)
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -188,6 +196,55 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     if shown := re.search(rf"(?<![\w.])({here}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{name} shows a path of this machine: {shown[0]}")
     (folder / "notebooks" / executed.name).write_text(text, "utf-8")
+    return claims
+
+
+def check_pages(folder, claims, profile):
+    """Mark what pages other than chapters say of a chapter, and its run in this book contradicts.
+
+    A page's mark names a chapter and its claim: ``<!--claim: CHAPTER::CLAIM-->``. The front page of a
+    smaller book says at its top that it is one.
+
+    Parameters
+    ----------
+    folder : Path
+        What :func:`stage` and :func:`stage_notebook` filled.
+    claims : dict of str to dict
+        What :func:`stage_notebook` returned, by the chapters' names.
+    profile : str
+        The sizes of the book's studies.
+
+    Raises
+    ------
+    Failed
+        If a mark names no claim, or stands twice on a page.
+    """
+    told = {
+        f"{name}::{claim}": holds
+        for name, own in claims.items()
+        for claim, holds in own.items()
+    }
+    for place in parameters.pages():
+        if not (file := folder / f"{place}.md").is_file():
+            continue
+        text = file.read_text("utf-8")
+        front = profile != PAPER and place == parameters.pages()[0]
+        if not (front or CLAIM_MARK.search(text)):
+            continue
+        # the title, below which the box stands, and all else
+        title = re.match(r".*?^# .*?$", text, re.M | re.S).end()
+        page = nbformat.v4.new_notebook(
+            cells=[
+                nbformat.v4.new_markdown_cell(part)
+                for part in (text[:title], text[title:])
+            ]
+        )
+        marks = take_marks(page)
+        names = [claim for *_, claim in marks]
+        compare_names(place, names, {*names} & told.keys(), (), ())
+        # at the book's own settings the chapter itself has stopped the build
+        _mark(page, place, marks, told, profile, own_run=False, always=front)
+        file.write_text("\n".join(cell.source for cell in page.cells), "utf-8")
 
 
 def compare_names(name, marked, claims, asked, numbers):
@@ -222,17 +279,31 @@ def compare_names(name, marked, claims, asked, numbers):
             raise Failed(f"{name}: {told.format(each)}")
 
 
-def _check_claims(notebook, name, own_run):
-    """Mark the sentences of a chapter that do not hold in this run, and list them at its top."""
+def _check_claims(notebook, name, record):
+    """Mark the sentences of a chapter that do not hold in this run; return what holds."""
     claims, given = {}, set()
     for output in (each for cell in notebook.cells for each in cell.get("outputs", ())):
         claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
         given |= {output.get("metadata", {}).get("scrapbook", {}).get("name")} - {None}
-    marks, texts = take_marks(notebook), [*texts_of(notebook)]
+    marks, own_run = take_marks(notebook), not record["changed"]
     asked = asked_numbers(notebook)
     # a rerun may lack a number
     numbers = given if own_run else given | asked
     compare_names(name, [claim for *_, claim in marks], claims, asked, numbers)
+    _mark(notebook, name, marks, claims, record["profile"], own_run)
+    for owner, key in texts_of(notebook):
+        owner[key] = NUMBER.sub(
+            lambda role: role[0] if role[1] in given else "–", owner[key]
+        )
+    return claims
+
+
+def _mark(notebook, name, marks, claims, profile, own_run, always=False):
+    """Mark the sentences that do not hold, and list them below the first cell.
+
+    In a smaller book the list begins with what that is. ``always`` says so without sentences too.
+    """
+    texts = [*texts_of(notebook)]
     failed = [mark for mark in marks if not claims[mark[-1]]]
     listed = {False: {}, None: {}}
     for number, (place, end, claim) in enumerate(failed, start=1):
@@ -247,14 +318,13 @@ def _check_claims(notebook, name, own_run):
         owner, key = texts[place]
         mark = MARK.format(number, *MARKS[claims[claim]])
         owner[key] = f"{owner[key][:end]} {mark}{owner[key][end:]}"
-    if failed:
+    if failed or always:
         first = notebook.cells[0]
         first.source = exercises.template("not_here").render(
-            text=first.source, failed=listed[False], untold=listed[None]
-        )
-    for owner, key in texts:
-        owner[key] = NUMBER.sub(
-            lambda role: role[0] if role[1] in given else "–", owner[key]
+            text=first.source,
+            profile="" if profile == PAPER else profile,
+            failed=listed[False],
+            untold=listed[None],
         )
 
 

@@ -276,9 +276,13 @@ def build(profile="paper", ce_data="", solutions=True):
     with lock:
         records = _executed(planned, results, profile)
         pages.stage(staged, results)
+        claims = {}
         for name in parameters.chapters():
             executed = results / name / f"{name}.ipynb"
-            pages.stage_notebook(executed, staged, records[name], solutions=solutions)
+            claims[name] = pages.stage_notebook(
+                executed, staged, records[name], solutions=solutions
+            )
+        pages.check_pages(staged, claims, profile)
         print("Building the pages", flush=True)
         sphinx(staged, made)
         pages.offer_plain_notebooks(made)

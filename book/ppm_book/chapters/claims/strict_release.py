@@ -101,11 +101,8 @@ def means_nearer(at, nearer, means, own):
     return at(0.1) and nearer((str(means), 0.1), (str(own), 0.1), "change")
 
 
-def bins_see_shapes(at, nearer, found, bins, own):
-    return at(0.25) and (
-        found["shapes"][str(bins), 0.25] <= SHAPE
-        and nearer((str(bins), 0.25), (str(own), 0.25), "shapes")
-    )
+def bins_nearer(at, nearer, bins, own):
+    return at(0.25) and nearer((str(bins), 0.25), (str(own), 0.25), "shapes")
 
 
 def sum_below(noises):
@@ -154,8 +151,8 @@ CLAIMS = {
             for change in ("top tenth × 1.3", "spread × 1.25")
         )
     ),
-    "bins-see-shapes": bins_see_shapes,
-    "shapes-by-bins": bins_see_shapes,
+    "bins-nearer-than-own": bins_nearer,
+    "shapes-by-bins": bins_nearer,
     "shapes-took-0.25": lambda at, found, bins: (
         at(0.1, 0.25)
         and found["shapes"][:, 0.1].min() > SHAPE
