@@ -1104,6 +1104,20 @@ def test_a_page_marks_what_chapters_contradict_and_a_smaller_book_says_that_it_i
             assert re.sub(" <sup.*?</sup>", "", text).endswith(bare.partition("\n")[2])
 
 
+@pytest.mark.parametrize("profile", ["paper", "quick"])
+def test_only_the_front_page_of_a_smaller_book_says_that_it_is_one(
+    root, executed, profile
+):
+    notebook(root, "prose", TABLE, seed=2)  # no number: nothing is executed
+    studio.build(profile)
+    found = [
+        file.relative_to(root / "_build" / "stage").as_posix()
+        for file in (root / "_build" / "stage").rglob("*.[im][pd]*")
+        if "The profile here is" in file.read_text("utf-8")
+    ]
+    assert found == (["book/intro.md"] if profile == "quick" else [])
+
+
 @pytest.mark.parametrize(
     ("mark", "told"),
     [
