@@ -240,9 +240,6 @@ def strict_release(x):
         "bins": "bins",
         "own": "own",
         "published": ("published", 0.0),
-        "found": pd.DataFrame(
-            {"shapes": [9.0]}, pd.MultiIndex.from_tuples([("bins", 0.25)])
-        ),
     }
 
 
@@ -439,7 +436,7 @@ NOISE += [
             "published-beat-own",
             "means-nearer-than-bins",
             "means-nearer-than-own",
-            "bins-see-shapes",
+            "bins-nearer-than-own",
         ]
     ],
     (
