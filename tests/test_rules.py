@@ -105,6 +105,8 @@ def test_the_next_weight_is_where_a_straight_line_meets_the_target():
     assert next_weight(30.0, [1.0], [12.0]) == 1.0
     assert 0 < next_weight(3.0, [1.0, 0.5], [2.0, 4.0]) <= 1.0
     assert next_weight(1.0, [1.0], [0.0]) == 1.0
+    # a line that meets the target below 0 only is not followed
+    assert next_weight(1.0, [1.0, 0.5], [10.0, 6.0]) == pytest.approx(0.5 / 6.0)
 
 
 class Chains(ppm.GammaPoisson):

@@ -401,6 +401,11 @@ def test_a_lock_is_for_all_systems_and_stays_where_one_lacks_a_wheel(tmp_path, w
         return
     assert done.returncode == 0
     assert lock.startswith("# ") and lock.endswith("numpy==2.0 --hash=sha256:0\n")
+    # without a lock there is nothing to keep to: the newest versions
+    (root / "requirements.lock").unlink()
+    again = ["/bin/sh", "scripts/lock.sh", ".venv"]
+    assert subprocess.run(again, cwd=root, capture_output=True).returncode == 0
+    assert (root / "requirements.lock").read_text("utf-8") == lock
     tried = [
         (
             call[call.index("--python-version") + 1],

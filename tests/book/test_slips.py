@@ -92,6 +92,8 @@ bounded-range | 40 / 32 + 2 * np.sqrt(40 / 32 * np.log2(1e6)) | Nats are natural
 """,
     "using_releases": """
 one-release | 38.2 + np.array([-1, 1]) * stats.norm.ppf(0.975) * np.sqrt(6) * 0.09 | A standard error
+from-tables | around(stats.t(4)) | Only b comes from few releases
+from-tables | around(stats.norm()) | The variance is right. But b comes
 negative-variance | mix(given.variances.sum(), given.averages.var(ddof=1)) | You added up
 negative-variance | mix(given.variances.mean(), given.averages.std(ddof=1)) | What is b
 read-the-weight | 1 / (given.many_averages.var(ddof=1) / given.many_variances.sum() - 1) | You added up
@@ -155,6 +157,10 @@ def names_of(chapter, given):
     elif chapter == "strict_release":
         names["terms"] = given.weight * given.log_lik
     elif chapter == "using_releases":
+        q = given.released.mean(axis=1)
+        v = given.released.var(axis=1, ddof=1).mean() / given.released.shape[1]
+        half = np.sqrt(v + q.var(ddof=1) / q.size)
+        names["around"] = lambda law: q.mean() + np.array(law.interval(0.95)) * half
         names["mix"] = lambda v, b: [v + b / 5, (1 + 1 / 5) * b - v]
     elif chapter == "your_own_model":
         names["weighted"] = given.chains_weights * given.chains_log_lik

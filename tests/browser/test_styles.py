@@ -15,7 +15,7 @@ STYLES = "".join(
 BODY = """
 <header id="pst-header">search</header>
 <div class="bd-content"><div class="bd-article">
-  <div class="admonition toggle toggle-hidden"><p class="admonition-title">Proof</p>
+  <div class="admonition toggle toggle-hidden"><p class="admonition-title" id="title">Proof</p>
     <p id="folded">steps</p></div>
   <div class="admonition toggle"><p class="admonition-title">Proof</p><p id="open">steps</p></div>
   <div class="proof admonition paper"><p class="admonition-title" id="theirs">Theorem</p></div>
@@ -47,6 +47,9 @@ SEEN = {
     "what is folded is hidden, and its title is not": [
         ("folded", "display", "none", "screen"),
         ("open", "display", "block", "screen"),
+    ],
+    "the title of a folded box leaves room to its button": [
+        ("title", "paddingRight", "136px", "screen"),
     ],
     "of two fields for search there is one": [
         ("pst-header", "display", "none", "screen"),
