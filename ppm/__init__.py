@@ -73,17 +73,17 @@ __all__ = [
 ]
 
 # names that need a package which is heavy, and may not be there
-_FURTHER = {"FiniteMixture": "numba", "PyMCModel": "pymc"}
+_FURTHER = {"FiniteMixture": ("numba", "extra"), "PyMCModel": ("pymc", "pymc")}
 
 
 def __getattr__(name):
+    if name in _FURTHER:
+        _further(*_FURTHER[name])
     if name == "FiniteMixture":
-        _further("numba", "extra")
         from ppm.models.mixture.model import FiniteMixture
 
         return FiniteMixture
     if name == "PyMCModel":
-        _further("pymc", "pymc")
         from ppm.models.pymc import PyMCModel
 
         return PyMCModel
@@ -92,5 +92,5 @@ def __getattr__(name):
 
 def __dir__():
     # help(ppm) reads each of them, also where their packages are not there
-    absent = {name for name, package in _FURTHER.items() if not find_spec(package)}
+    absent = {name for name, (package, _) in _FURTHER.items() if not find_spec(package)}
     return [name for name in __all__ if name not in absent]
