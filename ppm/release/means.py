@@ -235,19 +235,19 @@ def _factors(groups, sums, shares, epsilon):
         likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
     likely = np.array(likely)
     chances = np.exp(likely - likely.max(axis=1, keepdims=True))
-    variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])
+    # chances of a group's factor around a common one depend on how far apart they are
     apart = np.append(_LOGS, _LOGS[1:] + np.ptp(_LOGS)) - _LOGS[-1]
+    variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])
+    around = np.exp(-(apart**2) / 2 / variances[:, :, None])
     # logarithms of weights, of each own spread and common factor, and means of logarithms there
     weights = np.full((len(_OWN), _COMMON_LOGS.size), -np.inf)
     means = np.zeros((*weights.shape, len(groups)))
     every = np.arange(0, _COMMON_LOGS.size, _STRIDE)
 
     def weigh(own, some):
-        # chances of a group's factor around a common one depend on how far apart they are
-        around = np.exp(-(apart**2) / 2 / variances[own][:, None])
         for common in some:
             first = _LOGS.size - 1 - _FIFTH * common
-            near = around[:, first : first + _LOGS.size]
+            near = around[own, :, first : first + _LOGS.size]
             joint = chances * near
             total = joint.sum(axis=1) + _HARDLY
             found = np.log(total / near.sum(axis=1)).sum()

@@ -196,12 +196,13 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             f"groups: {variable}", codes, confidential.size, missing=True
         )
         codes, _ = pd.factorize(labels)
-        sizes = np.bincount(codes[codes >= 0])
-        if not (sizes >= smallest).any():
+        labelled = codes >= 0
+        sizes = np.bincount(codes[labelled])
+        large = sizes >= smallest
+        if not large.any():
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         truth, *found = (
-            np.bincount(codes[codes >= 0], values[codes >= 0])[sizes >= smallest]
-            / sizes[sizes >= smallest]
+            (np.bincount(codes[labelled], values[labelled]) / sizes)[large]
             for values in (confidential, *releases)
         )
         # absolute errors: signs may differ between releases
