@@ -131,37 +131,33 @@ class Bins(OneColumn):
         split = np.split(noisy, np.cumsum([one.size for one in counts])[:-1])
         variance = noise_variance(1, plan.epsilon)
         sizes = {label: own.size for label, own in rows.items()}
-        batches = plan.once(
-            ("batches", *sizes.items()),
-            lambda: [*_batches(sizes, edges, pools, self.special, variance)],
+        batches, contents = plan.once(
+            ("groups", *sizes.items()),
+            lambda: (
+                [*_batches(sizes, edges, pools, self.special, variance)],
+                _Contents([*rows], edges, pools, self.special),
+            ),
         )
-        moved = _moved(batches, split, variance)
-        where = places(labels, plan.releases, for_drawing)
-        synthetic = np.empty(where.shape)
-        for (label, own), one in zip(rows.items(), moved, strict=True):
-            shares = nearest_counts(one, own.size)
-            synthetic[:, own] = _filled(
-                where[:, own], shares, edges[label], pools[label], self.special
+        shares = [
+            nearest_counts(one, size)
+            for one, size in zip(
+                _moved(batches, split, variance), sizes.values(), strict=True
             )
-        told = {label: told_edges(edges[label], self.special) for label in rows}
-        bins = [
-            (label, *ends)
-            for label in rows
-            for ends in zip(told[label], told[label][1:], strict=False)
         ]
+        where = places(labels, plan.releases, for_drawing)
+        synthetic = contents.drawn(where, rows.values(), shares)
         sentence = WORDS["statement"]["counts"].format(
             releases=plan.releases,
             records=len(table),
             bins=noisy.size,
             groups=len(rows),
         )
-        table_of_counts = pd.DataFrame(bins, columns=["group", "from", "below"])
         return NoisyRelease(
             synthetic,
-            {"counts": table_of_counts.assign(count=noisy)},
+            {"counts": contents.bins.assign(count=noisy)},
             noisy_guarantee(plan.epsilon, "counts", secure=secure_noise),
             sentence,
-            {"edges": told} | told_special(self.special),
+            {"edges": contents.told} | told_special(self.special),
         )
 
 
@@ -250,7 +246,10 @@ def _batches(sizes, edges, pools, special, variance):
 
 
 def _covariances(groups, variance):
-    """Counts that are expected in each group; and of all sizes of changes the Cholesky factors."""
+    """Counts that are expected in each group; and Cholesky factors of all sizes of changes.
+
+    With each of these there is half the logarithm of the determinant.
+    """
     expected = [group.expected for group in groups]
     ends = np.cumsum([0, *[one.size for one in expected]])
     number = np.repeat(np.arange(len(groups)), np.diff(ends))
@@ -270,11 +269,13 @@ def _covariances(groups, variance):
             # a group's changes have an effect on no other's counts
             part[own] = group.changed @ part[own]
             part[:, own] = part[:, own] @ group.changed.T
-    factors = [
-        cho_factor(noisy + of_all**2 * smooth + of_alone**2 * special, lower=True)
-        for of_all in _SMOOTH
-        for of_alone in (_ALONE if alone.any() else _ALONE[:1])
-    ]
+    factors = []
+    for of_all in _SMOOTH:
+        changed = noisy + of_all**2 * smooth
+        for of_alone in _ALONE if alone.any() else _ALONE[:1]:
+            covariance = changed + of_alone**2 * special
+            factor = cho_factor(covariance, lower=True, check_finite=False)
+            factors.append((factor, np.log(np.diag(factor[0])).sum()))
     return expected, factors
 
 
@@ -288,9 +289,9 @@ def _moved(batches, noisy, variance):
         seen = np.concatenate([next(noisy) for _ in expected])
         off = seen - np.concatenate(expected)
         likelihoods, means = [], []
-        for factor in factors:
-            solved = cho_solve(factor, off)
-            likelihoods.append(-off @ solved / 2 - np.log(np.diag(factor[0])).sum())
+        for factor, log_size in factors:
+            solved = cho_solve(factor, off, check_finite=False)
+            likelihoods.append(-off @ solved / 2 - log_size)
             # the noise is taken off
             means.append(seen - variance * solved)
         weights = np.exp(np.array(likelihoods) - max(likelihoods))
@@ -299,25 +300,60 @@ def _moved(batches, noisy, variance):
     return moved
 
 
-def _filled(where, counts, edges, pool, special):
-    """Values at these places of a group whose bins have these counts."""
-    ends = np.cumsum(counts) / np.sum(counts)
-    lowest = np.r_[0.0, ends[:-1]]
-    inside = np.flatnonzero(counts > 0)
-    place = inside[np.searchsorted(ends[inside[:-1]], where, side="right")]
-    share = (where - lowest[place]) / (ends - lowest)[place]
-    share = np.clip(share, 0.0, np.nextafter(1.0, 0.0))
-    low, high = edges[place], edges[place + 1]
-    # above 0 evenly in the logarithm, where few of the values are high
-    low_or_1 = np.where(low > np.finfo(float).tiny, low, 1.0)
-    grown = np.exp(
-        np.log(low_or_1) + share * np.log(np.maximum(high, 1e-300) / low_or_1)
-    )
-    even = low + share * (high - low)
-    spread = np.where(low > np.finfo(float).tiny, grown, even)
-    # below the upper edge, so that the bin of a special value holds nothing else
-    spread = np.clip(spread, low, np.nextafter(high, low))
-    spread = np.where(np.isin(low, special), low, spread)
-    held = counted(pool, edges)
-    chosen = (np.cumsum(held) - held)[place] + (share * held[place]).astype(np.intp)
-    return np.where(held[place] > 0, pool[np.minimum(chosen, pool.size - 1)], spread)
+class _Contents:
+    """What the bins of all groups hold: published values or, where there are none, even ones."""
+
+    def __init__(self, labels, edges, pools, special):
+        self.told = {label: told_edges(edges[label], special) for label in labels}
+        told = [*self.told.values()]
+        self.bins = pd.DataFrame(
+            {
+                "group": np.repeat(
+                    np.array(labels, object), [one.size - 1 for one in told]
+                ),
+                "from": np.concatenate([one[:-1] for one in told]),
+                "below": np.concatenate([one[1:] for one in told]),
+            }
+        )
+        self.low = np.concatenate([edges[label][:-1] for label in labels])
+        self.high = np.concatenate([edges[label][1:] for label in labels])
+        self.alone = np.isin(self.low, special)
+        # all published values, and how many there are in each bin
+        self.pool = np.concatenate([pools[label] for label in labels])
+        self.held = np.concatenate(
+            [counted(pools[label], edges[label]) for label in labels]
+        )
+
+    def drawn(self, where, rows, counts):
+        """Values at these places (releases, records) of groups whose bins have these counts."""
+        ends = [np.cumsum(one) / np.sum(one) for one in counts]
+        first = np.cumsum([0, *[one.size for one in ends]])
+        bins = np.empty(where.shape, dtype=np.intp)
+        for own, own_ends, of_group, before in zip(
+            rows, ends, counts, first[:-1], strict=True
+        ):
+            inside = np.flatnonzero(of_group > 0)
+            found = np.searchsorted(own_ends[inside[:-1]], where[:, own], side="right")
+            bins[:, own] = before + inside[found]
+        lowest = np.concatenate([np.r_[0.0, one[:-1]] for one in ends])
+        widths = np.concatenate(ends) - lowest
+        share = (where - lowest[bins]) / widths[bins]
+        share = np.clip(share, 0.0, np.nextafter(1.0, 0.0))
+        held = self.held[bins]
+        chosen = np.minimum((share * held).astype(np.intp), held - 1)
+        chosen += (np.cumsum(self.held) - self.held)[bins]
+        drawn, empty = self.pool[chosen], held == 0
+        drawn[empty] = self._spread(bins[empty], share[empty])
+        return drawn
+
+    def _spread(self, bins, share):
+        """Values of bins where nobody published any, at these shares of their widths."""
+        low, high = self.low[bins], self.high[bins]
+        spread = low + share * (high - low)
+        # above 0 evenly in the logarithm, where few of the values are high
+        above = low > np.finfo(float).tiny
+        grown = np.log(low[above]) + share[above] * np.log(high[above] / low[above])
+        spread[above] = np.exp(grown)
+        # below the upper edge, so that the bin of a special value holds nothing else
+        spread = np.clip(spread, low, np.nextafter(high, low))
+        return np.where(self.alone[bins], low, spread)
