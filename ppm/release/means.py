@@ -112,13 +112,15 @@ class Means(OneColumn):
         rows = rows_of(labels)
         everyone = np.concatenate([*pools.values()])
         sizes = {label: own.size for label, own in rows.items()}
-        groups = plan.once(
-            ("groups", *sizes.items()),
-            lambda: [
+
+        def of_groups():
+            groups = [
                 _Group(pools[label], records, plan, self, everyone)
                 for label, records in sizes.items()
-            ],
-        )
+            ]
+            return groups, _around(groups)
+
+        groups, around = plan.once(("groups", *sizes.items()), of_groups)
         totals = [
             group.totals(values[own])
             for group, own in zip(groups, rows.values(), strict=True)
@@ -135,7 +137,7 @@ class Means(OneColumn):
             group.special_shares(of_group, plan.epsilon)
             for group, of_group in zip(groups, counts, strict=True)
         ]
-        factors = _factors(groups, sums / _STEPS, shares, plan.epsilon)
+        factors = _factors(groups, around, sums / _STEPS, shares, plan.epsilon)
         where = places(labels, plan.releases, for_drawing)
         synthetic = np.empty(where.shape)
         for own, group, special, factor in zip(
@@ -188,9 +190,8 @@ class _Group:
         spread = capped.var() / max(capped.mean(), np.finfo(float).tiny) ** 2
         # variance of the logarithm of the ratio of two such samples' means
         self.sampled = spread * (1 / records + 1 / self.others.size)
-        multiplied = np.exp(_LOGS)[:, None] * self.others
         #: mean of what the others add to a sum, in caps, at each factor
-        self.added = np.clip(multiplied / self.cap, 0.0, 1.0).mean(axis=1) - 0.5
+        self.added = _capped(self.others / self.cap, np.exp(_LOGS)) - 0.5
 
     def totals(self, values):
         """Sum of the values that are not special, in whole steps, and counts of those that are."""
@@ -225,7 +226,21 @@ class _Group:
         return drawn
 
 
-def _factors(groups, sums, shares, epsilon):
+def _capped(values, factors):
+    """Mean of increasing values times each factor, cut off at 0 and 1."""
+    uncut = np.searchsorted(values, 1.0 / factors, side="right")
+    sums = np.cumsum(np.r_[0.0, np.maximum(values, 0.0)])[uncut]
+    return (factors * sums + values.size - uncut) / values.size
+
+
+def _around(groups):
+    """Chances of each group's factor around a common one, by their distance: (own, groups, …)."""
+    apart = np.append(_LOGS, _LOGS[1:] + np.ptp(_LOGS)) - _LOGS[-1]
+    variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])
+    return np.exp(-(apart**2) / 2 / variances[:, :, None])
+
+
+def _factors(groups, around, sums, shares, epsilon):
     """Factor of each group: the exponential of its logarithm's mean, given all noisy sums."""
     likely = []
     for group, total, special in zip(groups, sums, shares, strict=True):
@@ -235,10 +250,7 @@ def _factors(groups, sums, shares, epsilon):
         likely.append(-np.abs(others * group.added - total) / scale - np.log(scale))
     likely = np.array(likely)
     chances = np.exp(likely - likely.max(axis=1, keepdims=True))
-    # chances of a group's factor around a common one depend on how far apart they are
-    apart = np.append(_LOGS, _LOGS[1:] + np.ptp(_LOGS)) - _LOGS[-1]
-    variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])
-    around = np.exp(-(apart**2) / 2 / variances[:, :, None])
+    of_logs = chances * _LOGS
     # logarithms of weights, of each own spread and common factor, and means of logarithms there
     weights = np.full((len(_OWN), _COMMON_LOGS.size), -np.inf)
     means = np.zeros((*weights.shape, len(groups)))
@@ -248,11 +260,10 @@ def _factors(groups, sums, shares, epsilon):
         for common in some:
             first = _LOGS.size - 1 - _FIFTH * common
             near = around[own, :, first : first + _LOGS.size]
-            joint = chances * near
-            total = joint.sum(axis=1) + _HARDLY
+            total = np.vecdot(chances, near) + _HARDLY
             found = np.log(total / near.sum(axis=1)).sum()
             weights[own, common] = found - _COMMON_LOGS[common] ** 2 / 2 / _COMMON**2
-            means[own, common] = joint @ _LOGS / total
+            means[own, common] = np.vecdot(of_logs, near) / total
 
     for own in range(len(_OWN)):
         weigh(own, every)

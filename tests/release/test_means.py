@@ -201,8 +201,11 @@ def test_factors_and_shares_assume_the_noise_that_is_drawn(monkeypatch, epsilon)
     in_caps = 1 / of_sums / means._STEPS
     records, added = 8 * max(in_caps, 10.0), 0.4 * np.tanh(2.0 * means._LOGS)
     group = SimpleNamespace(records=records, added=added, sampled=0.0)
+    around = means._around([group])
     for share in (0.2, 0.37, -0.39):
-        (found,) = means._factors([group], np.array([share * records]), [[]], epsilon)
+        (found,) = means._factors(
+            [group], around, np.array([share * records]), [[]], epsilon
+        )
         scale = in_caps + 0.5 * records * np.gradient(added)
         chances = stats.laplace(records * added, scale).pdf(share * records)
         mean = chances @ means._LOGS / chances.sum()
@@ -265,7 +268,8 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
             log_weights.append(log_weight)
             centers.append(center)
     wanted = softmax(log_weights) @ np.array(centers)
-    found = means._factors(groups, sums, np.zeros((3, 0)), epsilon)
+    around = means._around(groups)
+    found = means._factors(groups, around, sums, np.zeros((3, 0)), epsilon)
     np.testing.assert_allclose(np.log(found), wanted, atol=1e-9)
 
 

@@ -81,7 +81,7 @@ def test_a_factor_is_as_likely_as_noise_of_its_law_makes_it(monkeypatch, epsilon
     plan = planned(lognormal(3, 0.6, 400), mechanism, epsilon)
     table = plan.published.assign(y=1.8 * plan.published["y"])
     mechanism.release(table, plan, random_seed=2)
-    (((groups, sums, _, _), (factor,)),) = seen
+    (((groups, _, sums, _, _), (factor,)),) = seen
     (group,) = groups
     # on the same grid, with a common factor and the group's own put together
     logs, spread = means._LOGS, 0.2**2 + 0.3**2 + group.sampled
