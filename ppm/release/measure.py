@@ -175,10 +175,6 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     confidential = as_list("confidential", confidential)
     releases = as_releases("releases", releases, confidential.size)
     smallest = check_count("smallest", smallest)
-
-    def errors(truth, found):
-        return 100.0 * (found - truth) / np.where(truth == 0, np.nan, np.abs(truth))
-
     groups = {} if groups is None else groups
     if not isinstance(groups, (Mapping, pd.DataFrame)) or len({*groups}) < len(
         [*groups]
@@ -187,30 +183,61 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             "groups must be a pandas DataFrame or a dict of public variables, each "
             f"with a name of its own; got {type(groups).__name__}"
         )
-    columns = {
-        name: errors(statistic(confidential, axis=-1), statistic(releases, axis=-1))
-        for name, statistic in STATISTICS.items()
-    }
-    for variable, codes in groups.items():
+    codes = {}
+    for variable, labels in groups.items():
         labels = as_labels(
-            f"groups: {variable}", codes, confidential.size, missing=True
+            f"groups: {variable}", labels, confidential.size, missing=True
         )
-        codes, _ = pd.factorize(labels)
-        labelled = codes >= 0
-        sizes = np.bincount(codes[labelled])
-        large = sizes >= smallest
+        own, _ = pd.factorize(labels)
+        large = np.bincount(own[own >= 0]) >= smallest
         if not large.any():
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
-        truth, *found = (
-            (np.bincount(codes[labelled], values[labelled]) / sizes)[large]
-            for values in (confidential, *releases)
-        )
-        # absolute errors: signs may differ between releases
-        found = np.abs(errors(truth, np.array(found)))
-        known = found[:, ~np.isnan(found).any(axis=0)]
-        nothing = np.full(len(releases), np.nan)
-        columns[f"means by {variable}"] = known.max(axis=1) if known.size else nothing
-        columns[f"average by {variable}"] = (
-            known.mean(axis=1) if known.size else nothing
-        )
-    return pd.DataFrame(columns).rename_axis("release")
+        number = np.where(large, np.cumsum(large) - 1, -1)
+        codes[variable] = np.where(own >= 0, number[own], -1)
+    found = Truth(confidential, codes).errors(releases)
+    return pd.DataFrame(found).rename_axis("release")
+
+
+class Truth:
+    """Statistics of a column, and means of its groups, off which releases are.
+
+    ``codes`` has a number of each record's group for each variable, or -1 for none.
+    """
+
+    def __init__(self, values, codes, statistics=tuple(STATISTICS)):
+        self.statistics = {
+            name: STATISTICS[name](values, axis=-1) for name in statistics
+        }
+        self.groups = {}
+        for variable, own in codes.items():
+            rows = own >= 0
+            self.groups[variable] = rows, own[rows], np.bincount(own[rows])
+        self.means = {variable: self._means(values, variable) for variable in codes}
+
+    def _means(self, values, variable):
+        rows, codes, sizes = self.groups[variable]
+        return np.bincount(codes, values[rows]) / sizes
+
+    def errors(self, releases):
+        """Errors of releases (releases, records) by the names that :func:`release_errors` has."""
+        columns = {
+            name: _relative(truth, STATISTICS[name](releases, axis=-1))
+            for name, truth in self.statistics.items()
+        }
+        for variable, truth in self.means.items():
+            found = np.array([self._means(values, variable) for values in releases])
+            # absolute errors: signs may differ between releases
+            found = np.abs(_relative(truth, found))
+            known = found[:, ~np.isnan(found).any(axis=0)]
+            nothing = np.full(len(releases), np.nan)
+            columns[f"means by {variable}"] = (
+                known.max(axis=1) if known.size else nothing
+            )
+            columns[f"average by {variable}"] = (
+                known.mean(axis=1) if known.size else nothing
+            )
+        return columns
+
+
+def _relative(truth, found):
+    return 100.0 * (found - truth) / np.where(truth == 0, np.nan, np.abs(truth))

@@ -11,7 +11,7 @@ import pandas as pd
 from ppm.checks import Brief, check_count, further, listed, shown
 from ppm.release.drawing import rows_of
 from ppm.release.means import Means
-from ppm.release.measure import release_errors, top_tenth
+from ppm.release.measure import Truth, top_tenth
 from ppm.release.mechanisms import (
     GOLDEN,
     Mechanism,
@@ -323,16 +323,17 @@ def rehearse(
     left_out = set()
     with tqdm(total=len(batches) * len(everything), unit=" plans", disable=None) as bar:
         for batch, (published, table, number) in enumerate(batches):
-            tables = {_AS_IT_IS: (table, None)}
-            for name, change in changes.items():
-                tables[name] = _changed(plan, table, change)
             counted, without = _groups(plan, table, levels, smallest)
             left_out |= {*without}
+            tables = {_AS_IT_IS: (table, None, _truths(plan, table, counted))}
+            for name, change in changes.items():
+                changed, statistic = _changed(plan, table, change)
+                tables[name] = changed, statistic, _truths(plan, changed, counted)
             for (mechanism, epsilon), variant in everything.items():
                 variant = _on_sample(variant, published, plan.releases)
                 # others than those of the samples
                 seed_of_row = np.random.SeedSequence(entropy, spawn_key=(1, batch))
-                errors = _errors(variant, tables, counted, number, seed_of_row)
+                errors = _errors(variant, tables, number, seed_of_row)
                 first_repeat = batch * number
                 runs += [
                     {
@@ -406,7 +407,7 @@ def _numbered(table, rows):
 
 
 def _groups(plan, table, levels, smallest):
-    """Labels of the groups whose means count, of each level; and names of those that do not."""
+    """Numbers of the groups whose means count, of each level; and names of those that do not."""
     counted, without = {}, []
     overall = {name: np.abs(table[name]).mean() for name in plan.limits}
     for level in levels:
@@ -421,20 +422,19 @@ def _groups(plan, table, levels, smallest):
                 labels.iloc[rows] = None
                 without.append(label)
         if labels.notna().any():
-            counted[level] = labels
+            counted[level], _ = pd.factorize(labels)
     if not counted:
-        counted["all"] = pd.Series(["all"] * len(table))
+        counted["all"] = np.zeros(len(table), dtype=np.intp)
     return counted, without
 
 
-def _errors(plan, tables, levels, number, seed):
+def _errors(plan, tables, number, seed):
     """Errors of so many releases of each table, and the shares of changes that they show."""
     found, plain = [], None
-    for (name, (table, statistic)), own_seed in zip(
+    for (name, (table, statistic, truths)), own_seed in zip(
         tables.items(), streams(seed, len(tables)), strict=True
     ):
         drawn = _drawn(plan, table, number, own_seed)
-        errors = _sizes(plan, table, drawn, levels)
         share = np.full(number, np.nan)
         if name == _AS_IT_IS:
             plain = drawn
@@ -446,8 +446,12 @@ def _errors(plan, tables, levels, number, seed):
             ]
             # in whole numbers a median or a quartile may stay where it was
             share = 100 * np.array(shows) / change if change else share
-        errors = errors.assign(change=name, share=share)
-        found += errors.reset_index(names="release").to_dict("records")
+        sizes = _sizes(plan, truths, drawn) | {"share": share}
+        for release in range(number):
+            of_one = {
+                measure: float(of_all[release]) for measure, of_all in sizes.items()
+            }
+            found.append({"release": release, "change": name} | of_one)
     return found
 
 
@@ -460,27 +464,34 @@ def _drawn(plan, table, number, seed):
     return [draw(plan, table, random_seed=own)[0] for own in streams(seed, number)]
 
 
-def _sizes(plan, table, drawn, levels):
+def _truths(plan, table, codes):
+    """What releases of a table are measured by, of each confidential column."""
+    names = "mean", "median", "top tenth"
+    return [Truth(values, codes, names) for values in _numbers(plan, table)]
+
+
+def _sizes(plan, truths, drawn):
     """Sizes of the errors of each release, in per cent, averages over confidential columns."""
     found = []
-    for truth, synthetic in zip(
-        _numbers(plan, table),
-        np.swapaxes([_numbers(plan, one) for one in drawn], 0, 1),
-        strict=True,
-    ):
-        errors = release_errors(truth, synthetic, groups=levels, smallest=1).abs()
-        average = [f"average by {level}" for level in levels]
-        worst = [f"means by {level}" for level in levels]
-        found.append(
-            errors.assign(
-                levels=errors[average].mean(axis=1),
-                **{
-                    "worst level": errors[worst].max(axis=1),
-                    "tail": errors["top tenth"],
-                },
-            )[["levels", "worst level", "tail", "mean", "median"]]
+    synthetic = np.swapaxes([_numbers(plan, one) for one in drawn], 0, 1)
+    for truth, releases in zip(truths, synthetic, strict=True):
+        errors = {name: np.abs(of) for name, of in truth.errors(releases).items()}
+        average, worst = (
+            np.ma.masked_invalid(
+                [errors[f"{kind} by {level}"] for level in truth.means]
+            )
+            for kind in ("average", "means")
         )
-    return sum(found) / len(found)
+        found.append(
+            {
+                "levels": average.mean(axis=0).filled(np.nan),
+                "worst level": worst.max(axis=0).filled(np.nan),
+                "tail": errors["top tenth"],
+                "mean": errors["mean"],
+                "median": errors["median"],
+            }
+        )
+    return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
 
 
 def default_changes(plan):
