@@ -145,7 +145,8 @@ def _rounded(plan, name, column, release):
         return column  # which a plan refuses
     down = np.floor(values)
     # rows are in random order, and up is as often as the fraction says, without a random number
-    spread = (np.arange(values.size) + release * values.size) * GOLDEN % 1
+    spread = (np.arange(values.size) + release * values.size) * GOLDEN
+    spread -= np.floor(spread)
     return _whole(plan, name, down + (spread < values - down))
 
 
@@ -346,12 +347,19 @@ def drawn_again(source, table, plan, random_seed):
     labels = plan.coded(table)
     rows = rows_of(labels)
     where = places(labels, plan.releases, generator(random_seed))
-    order = source.reset_index(drop=True).sort_values([*plan.confidential]).index
-    order = order.to_numpy()
-    pools = rows_of(plan.coded(source)[order])
+
+    def increasing():
+        """Rows of the source by label, in the order of their values."""
+        table = source.reset_index(drop=True)
+        order = table.sort_values([*plan.confidential]).index.to_numpy()
+        pools = rows_of(plan.coded(source)[order])
+        return {label: order[own] for label, own in pools.items()}
+
+    public = source is plan.published
+    pools = plan.once("records", increasing) if public else increasing()
     chosen = np.empty(where.shape, dtype=np.intp)
     for label, own in rows.items():
-        chosen[:, own] = read_off(order[pools[label]], where[:, own])
+        chosen[:, own] = read_off(pools[label], where[:, own])
     sentence = WORDS["statement"]["published"].format(
         releases=plan.releases, records=len(table), groups=len(rows)
     )
