@@ -199,9 +199,9 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
 
 
 class Truth:
-    """Statistics of a column, and means of its groups, off which releases are.
+    """What releases of a column are measured against: its statistics, and means of its groups.
 
-    ``codes`` has a number of each record's group for each variable, or -1 for none.
+    ``codes`` has the number of each record's group for each variable, -1 for none.
     """
 
     def __init__(self, values, codes, statistics=tuple(STATISTICS)):
