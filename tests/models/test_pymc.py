@@ -316,7 +316,7 @@ def within_error(fit, name, mean, variance):
 def test_a_conjugate_posterior_is_the_closed_form():
     terms = ppm.Terms(WEIGHTS)
     model = model_of(lambda: pm.Normal("y", pm.Normal("mu", 0.5, 2.0), 0.7, observed=Y))
-    fit = ppm.fit(ppm.PyMCModel(model), terms, draws=1500, random_seed=1, warmup=300)
+    fit = ppm.fit(ppm.PyMCModel(model), terms, draws=500, random_seed=1, warmup=200)
     precision = 1 / 4 + WEIGHTS.sum() / 0.49
     within_error(fit, "mu", (0.5 / 4 + WEIGHTS @ Y / 0.49) / precision, 1 / precision)
 
@@ -324,7 +324,7 @@ def test_a_conjugate_posterior_is_the_closed_form():
         pm.Poisson("y", pm.Gamma("mu", 2.0, 0.5), observed=COUNTS)
 
     model = ppm.PyMCModel(model_of(counts))
-    fit = ppm.fit(model, terms, draws=1500, random_seed=2, warmup=300)
+    fit = ppm.fit(model, terms, draws=500, random_seed=2, warmup=200)
     exact = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5).posterior(WEIGHTS)
     within_error(fit, "mu", exact.mean(), exact.var())
     assert fit.chains_agree
