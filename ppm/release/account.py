@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from pathlib import Path
@@ -71,6 +72,8 @@ class Account(Brief):
         if not isinstance(table, str | None):
             raise ValueError(f"table must be a name; got {shown(table)}")
         self.path = str(file)
+        # the last line that was read or written here
+        self._known = b""
         self.budget = (
             budget if budget is None else check_number("budget", budget, at_least=0)
         )
@@ -93,7 +96,7 @@ class Account(Brief):
     @property
     def entries(self):
         """The entries, a list of dicts, the oldest first."""
-        if not any([file.exists() for file in self.files]):
+        if not (self._known or any([file.exists() for file in self.files])):
             return []
         with self._locked() as (_, _, contents):
             return self._read(contents)
@@ -191,6 +194,7 @@ class Account(Brief):
             pour(file, line)
             os.fsync(file)
             copy.replace(self.files[1])
+            self._known = line
         except OSError as error:
             # no noise was drawn for it
             file.truncate(end)
@@ -219,15 +223,15 @@ class Account(Brief):
         import fcntl
 
         path, last = self.files
+        if self._known and not path.exists():
+            raise ValueError(f"account: {path.name} is gone, and had entries{_ANEW}")
         # unbuffered: a buffer would be written once more when the file is closed
         with open(path, "a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             *lines, piece = file.read().split(b"\n")
             lines = [line + b"\n" for line in lines]
-            # whole, or the beginning of the first line of an account
-            begun = piece.startswith(_FIRST) or _FIRST.startswith(piece)
-            contents = _contents(lines if lines or begun else [piece])
+            contents = _contents(lines if lines or _begun(piece) else [piece])
             copy = last.read_bytes() if last.exists() else b""
             # lines after the one that was copied are of interrupted entries
             if copy not in lines and (copy or len(lines) > 1):
@@ -235,18 +239,37 @@ class Account(Brief):
                     f"account: {path.name} is not as {last.name} has it: lines are missing, "
                     f"or were changed{_ANEW}"
                 )
+            if self._known and self._known not in lines:
+                raise ValueError(
+                    f"account: {path.name} lacks lines that it had when it was last read{_ANEW}"
+                )
             if piece:
                 file.truncate(sum(map(len, lines)))
             if lines and copy != lines[-1]:
                 self._copy(lines[-1]).replace(last)
+            self._known = lines[-1] if lines else b""
             yield file, lines, contents
 
 
-_FIRST = b'{"table": '
+# how the first line of an account begins, but for the name of a table
+_FIRST, _SECOND = b'{"table": ', b', "budget": '
 _ANEW = (
     "; begin a new account, and enter first the sum of all that was released of this "
     "table: an older copy would forget a part of it"
 )
+
+
+def _begun(piece):
+    """Whether a piece of a line is the beginning of an account's first line, and of no other file."""
+    named = re.match(_FIRST + rb'(?:null|"(?:[^"\\]|\\.)*")', piece)
+    if not named:
+        # cut short before the name's end
+        name = piece.removeprefix(_FIRST)
+        return _FIRST.startswith(piece) or (
+            piece != name and (name[:1] == b'"' or b"null".startswith(name))
+        )
+    rest = piece[named.end() :]
+    return rest.startswith(_SECOND) or _SECOND.startswith(rest)
 
 
 def _contents(lines):

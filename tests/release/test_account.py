@@ -154,6 +154,46 @@ def test_a_piece_of_the_first_line_is_no_account_yet(tmp_path, left):
     assert Account(path).total == Decimal("0.5") and Account(path).budget == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"table": "incomes", "rows": [1, 2]}',
+        '{"table": 5',
+        '{"table": null, "rows": 3}',
+        '{"tables": 1}',
+        "words",
+    ],
+)
+def test_a_file_that_is_no_account_stays_as_it_is(tmp_path, text):
+    (file := tmp_path / "mine.json").write_text(text)
+    for settings in ({}, {"budget": 1}):
+        with pytest.raises(ValueError, match="^account: line 1 is not as it was"):
+            Account(file, **settings)
+    assert file.read_text() == text and [*tmp_path.iterdir()] == [file]
+
+
+@pytest.mark.parametrize("lost", ["moved away", "an older copy", "the last line"])
+def test_an_open_account_forgets_nothing(three, lost):
+    files = [Path(file) for file in three.files]
+    older = [file.read_bytes() for file in files]
+    three.enter(0.05, "one more")
+    if lost == "moved away":
+        for file in files:
+            file.rename(file.with_suffix(".old"))
+    elif lost == "an older copy":
+        for file, content in zip(files, older, strict=True):
+            file.write_bytes(content)
+    else:
+        *lines, _ = files[0].read_bytes().splitlines(True)
+        files[0].write_bytes(b"".join(lines))
+        files[1].write_bytes(lines[-1])
+    for ask in (lambda: three.total, lambda: three.enter(0.01, "another")):
+        with pytest.raises(
+            ValueError, match="^account: account.jsonl (is gone|lacks l)"
+        ):
+            ask()
+
+
 @pytest.mark.parametrize("room_for", ["nothing", "the copy", "a piece"])
 def test_an_entry_that_cannot_be_written_is_none(three, full_disk, room_for):
     before, copied = (file.read_bytes() for file in three.files)
