@@ -121,7 +121,11 @@ class Margins(Mechanism):
 
     def check(self, plan):
         """Refuse margins and strata of columns that are not the plan's."""
-        strata = () if isinstance(self.strata, int) else as_names(self.strata)
+        strata = ()
+        if np.ndim(self.strata) or isinstance(self.strata, str):
+            strata = as_names(self.strata)
+        else:
+            check_count("strata", self.strata)
         margins = [as_names(margin) for margin in as_names(self.margins)]
         for name, named in {"margins": sum(margins, ()), "strata": strata}.items():
             if unknown := [column for column in named if column not in plan.published]:

@@ -2,13 +2,15 @@
 
 import hashlib
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
 
-from ppm.checks import as_list, listed
+from ppm.checks import as_list, listed, shown
 from ppm.release.drawing import places, read_off, rows_of
 from ppm.release.noise import NoisyRelease
 from ppm.release.statement import WORDS, Guarantee, noisy_guarantee
@@ -93,8 +95,9 @@ def bare(table, names):
 
 def draw(plan, table, *, random_seed=None, secure_noise=False):
     """Synthetic table, and what the mechanism returned, of a table that was checked."""
+    # a copy, so that nothing that a mechanism writes into its table is released
     drawn = plan.mechanism.release(
-        table, plan, random_seed=random_seed, secure_noise=secure_noise
+        table.copy(), plan, random_seed=random_seed, secure_noise=secure_noise
     )
     tables = tables_of(plan, table, drawn, plan.releases)
     if plan.releases > 1:
@@ -105,16 +108,35 @@ def draw(plan, table, *, random_seed=None, secure_noise=False):
 
 def tables_of(plan, table, drawn, releases):
     """The table with the synthetic values of each release, within the limits."""
-    columns = drawn.synthetic
+    columns = getattr(drawn, "synthetic", None)
+    if columns is None:
+        raise ValueError(
+            "mechanism must return what a ppm.release.NoisyRelease has; "
+            f"{type(drawn).__name__} has no synthetic values"
+        )
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
-    values = {name: np.asarray(columns[name]) for name in plan.confidential}
-    shape = releases, len(table)
-    if odd := [name for name, of_all in values.items() if of_all.shape[:2] != shape]:
+    if lacking := [name for name in plan.confidential if name not in columns]:
         raise ValueError(
-            f"mechanism must return synthetic values of shape {shape}, releases and records; "
-            f"{odd[0]!r} has {values[odd[0]].shape}"
+            "mechanism must return synthetic values of each confidential column by its name; "
+            f"{listed(lacking)} is lacking"
         )
+    values, shape = {}, (releases, len(table))
+    for name in plan.confidential:
+        if np.ma.is_masked(columns[name]):
+            raise ValueError(
+                f"mechanism must return a synthetic value for each record; {name!r} has masked ones"
+            )
+        values[name] = np.asarray(columns[name])
+        if values[name].shape != shape:
+            raise ValueError(
+                f"mechanism must return synthetic values of shape {shape}, releases and records; "
+                f"{name!r} has {values[name].shape}"
+            )
+        if name in plan.limits and values[name].dtype.kind not in "biufO":
+            raise ValueError(
+                f"mechanism must return numbers in {name!r}; got {values[name].dtype}"
+            )
     whole = whole_columns(plan)
     made = []
     for one in range(releases):
@@ -236,7 +258,7 @@ class Mechanism:
         told = [
             f"{key}={getattr(x, '__name__', x)}"
             for key, x in vars(self).items()
-            if key not in usual or usual[key] != x
+            if key not in usual or not np.array_equal(usual[key], x)
         ]
         return f"{type(self).__name__}({', '.join(told)})"
 
@@ -282,6 +304,8 @@ def check_within(special, plan):
 
 def check_special(special):
     """Refuse special values that are no finite numbers, or one of them twice."""
+    if np.ndim(special) != 1:
+        raise ValueError(f"special must be a list of values; got {shown(special)}")
     if len(special):
         values = as_list("special", special)
         if np.unique(values).size < values.size:
@@ -301,14 +325,45 @@ def plain(value):
 
 
 def _source(thing):
-    """SHA-256 of the source of a function or a class."""
+    """SHA-256 of the source of a function or a class, and of what a function has from around it."""
     try:
         source = inspect.getsource(thing)
     except (OSError, TypeError):
         raise ValueError(
             f"mechanism: the source of {thing.__name__} must be in a file or a notebook"
         ) from None
+    if around := _around(thing):
+        source += json.dumps(around, sort_keys=True)
     return f"source {hashlib.sha256(source.encode()).hexdigest()}"
+
+
+def _around(thing):
+    """Values that a function keeps from where it was defined, by name: its source is not all of it."""
+    if not inspect.isfunction(thing):
+        return {}
+    defaults = inspect.signature(thing).parameters.values()
+    kept = {one.name: one.default for one in defaults if one.default is not one.empty}
+    kept |= inspect.getclosurevars(thing).nonlocals
+    around = {}
+    for name, value in kept.items():
+        if value is thing:
+            continue
+        if callable(value):
+            around[name] = _source(value)
+            continue
+        if isinstance(value, ModuleType):
+            value = value.__name__
+        if isinstance(value, pd.DataFrame | pd.Series):
+            value = value.to_csv()
+        try:
+            around[name] = json.loads(json.dumps(value, default=plain))
+        except (RecursionError, TypeError, ValueError):
+            raise ValueError(
+                f"mechanism: {thing.__name__} must take from the function around it, and as "
+                f"defaults, numbers, words, lists, tables and functions; {name} is "
+                f"{type(value).__name__}"
+            ) from None
+    return around
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,6 +59,8 @@ _TOLD = ("digest", "account", "noisy", "public")
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 # a column that changes from row to row as often is the same as another by no chance
 _CHANGES = 30
+# two samples in which as many different rows occur are no chance, if each is there as often
+_DIFFERENT = 20
 _ENTERED = "Epsilon is entered, and nothing is released. "
 
 
@@ -106,7 +108,8 @@ def _check_another(confidential, published, names):
     """Refuse a confidential table that the published one is, or is made of.
 
     Values that both have are no sign of it: two samples of ages share nearly all. But values that
-    are there once in each, and are most of the published ones, of which none is anywhere else, are.
+    are there once in each, and are most of the published ones, of which none is anywhere else, are;
+    and so are many different values, each of them as often in one as in the other.
     """
     each = [[name] for name in names]
     for columns in each if len(names) < 2 else [*each, [*names]]:
@@ -120,7 +123,7 @@ def _check_another(confidential, published, names):
             raise ValueError(
                 "confidential must be another table than the published one: all published "
                 f"values of {listed(columns)} are among its own, and most of them are there "
-                "once. This refusal tells something of confidential records: keep it to "
+                "once, or all as often. This refusal tells something of confidential records: keep it to "
                 "yourself"
             )
 
@@ -135,7 +138,10 @@ def _same_column(one, other):
 
 
 def _is_part(part, whole):
-    """Whether a table is part of another, and half of its rows at least occur once in both."""
+    """Whether a table is part of another, and half of its rows at least occur once in both.
+
+    Or whether it is the other one in another order: with so many different rows, that is no chance.
+    """
     both = pd.concat([part, whole], ignore_index=True)
     for name in both:
         if all(has_numbers(table[name]) for table in (part, whole)):
@@ -147,6 +153,8 @@ def _is_part(part, whole):
         np.bincount(own, minlength=rows.max() + 1)
         for own in (rows[: len(part)], rows[len(part) :])
     )
+    if np.array_equal(few, many) and few.size >= _DIFFERENT:
+        return True
     once = np.count_nonzero((few == 1) & (many == 1))
     return bool(np.all(few <= many)) and 2 * once >= len(part)
 
@@ -200,11 +208,15 @@ class Release(Brief):
 
     def _contents(self, names):
         """What the three files hold, in bytes."""
-        told = {name: getattr(self, name) for name in _TOLD}
+        told = json.dumps(
+            {name: getattr(self, name) for name in _TOLD}, default=_written
+        )
+        # JSON has no NaN and no infinity
+        told = json.loads(told, parse_constant=lambda _: None)
         texts = (
             self.synthetic.to_csv(index=False),
             self.statement + "\n",
-            json.dumps(told, default=_written, ensure_ascii=False, indent=1) + "\n",
+            json.dumps(told, ensure_ascii=False, indent=1) + "\n",
         )
         return dict(zip(names, [text.encode() for text in texts], strict=True))
 
@@ -605,7 +617,7 @@ class ReleasePlan:
             If something stands at one of the names of the three files, or they cannot be written;
             nothing was entered then. If they cannot be written although there was room, after ε
             was entered, the message says where the release is, and the error's attribute
-            ``release`` holds it.
+            ``release`` holds it; so do the notes and the attribute of an interrupt at that moment.
 
         Warns
         -----
@@ -660,6 +672,11 @@ class ReleasePlan:
         end = rehearsal.quietly(self, mechanism=Published(), epsilon=0, releases=1)
         stand_in = alike(self, draw(end, table, random_seed=seeds[1])[0])
         trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
+        if self.digest != digest:
+            raise ValueError(
+                "mechanism must leave plan.published as it is, but changed it: let it work on a "
+                "copy, and make the plan again"
+            )
         self._check_trial(trial, tried)
         promised = [*self._opening(secure), *tried.statement()]
 
@@ -773,19 +790,21 @@ def _place(release, names, place):
     """Write a release whose ε is entered; where that fails, somewhere else."""
     try:
         place(release._contents(names))
-    except Exception as error:
+    except BaseException as error:
         where = "it is this error's attribute release, which can be saved"
-        # anything may be wrong by now, and nothing must be lost
-        with suppress(Exception):
+        # anything may be wrong by now, also a second interrupt, and nothing must be lost
+        with suppress(BaseException):
             folder = Path(tempfile.mkdtemp(prefix="release-"))
             release.save(folder / names[0].name)
             where = f"it is in {folder}"
-        told = OSError(
-            "path: epsilon is entered, but the release could not be written there "
-            f"({error}): {where}"
-        )
-        told.release = release
-        raise told from error
+        told = "path: epsilon is entered, but the release could not be written there"
+        interrupted = not isinstance(error, Exception)
+        failed = error if interrupted else OSError(f"{told} ({error}): {where}")
+        failed.release = release
+        if interrupted:
+            error.add_note(f"{told}: {where}")
+            raise
+        raise failed from error
 
 
 def _check_version(name, settings):
@@ -883,6 +902,11 @@ def _written(value):
     """What JSON writes in the place of a table or an array; other things as text."""
     if isinstance(value, pd.DataFrame):
         return value.to_dict("records")
+    if isinstance(value, np.ma.MaskedArray):
+        # nothing in the place of what a mask hides
+        return value.tolist()
+    if value is pd.NA:
+        return None
     if np.asarray(value).dtype.kind in "mM":
         # NumPy would write nanoseconds
         return np.asarray(value).astype(str).tolist()
@@ -912,7 +936,9 @@ def _digest(public):
 def saved_digest(path):
     """Digest of what stands in a file, or nothing if it is no plan."""
     try:
-        return _digest(json.loads(path.read_text("utf-8"))["plan"])
+        # a device may have no end
+        text = path.read_text("utf-8") if path.is_file() else ""
+        return _digest(json.loads(text)["plan"])
     except (OSError, KeyError, TypeError, ValueError):
         return None
 

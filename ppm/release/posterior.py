@@ -20,8 +20,12 @@ from ppm.seeds import generator, streams
 from ppm.terms import Limits
 
 # published records on which a model is tried, beside two of each group: in one table few, in
-# another many, because a step may count records
-_FEW, _MANY = 20, 100
+# others many, because a step may count records; in the last they have the same public values, since
+# it may count those of a cell
+_FEW, _MANY, _MOST = 20, 100, 1_000
+_SIZES = (_FEW, False), (_MANY, False), (_MOST, False), (250, True)
+# values of the parameters at which it is tried whether `back` takes what is predicted
+_THETAS = 200
 # of published values those that occur most often, such as codes of a survey's own
 _OFTEN = 9
 # each of them so many times: with its values, and as often with others that the limits allow
@@ -68,11 +72,12 @@ class PosteriorRelease:
 class Posterior(Mechanism):
     r"""A pseudo posterior on candidates: each record's term moves by at most ε over the releases.
 
-    Its arguments are functions, of which the plan keeps the hash of their source; on reading they
-    are given again. When the plan is saved or read, the model is built again and again from
+    Its arguments are functions, of which the plan keeps the hash of their source, and of defaults
+    and what they use of a function around them; on reading they are given again. When the plan is saved or read, the model is built again and again from
     published records with other values, those of others and further ones from all over the limits,
-    and refused if one record reaches more than its own term, as in ``pm.Normal("mu",
-    records["x"].mean(), 1)``, or where values are cut off at three medians. This is a test and no
+    in few records and in many, also of one public cell, and refused if one record reaches more than
+    its own term, as in ``pm.Normal("mu", records["x"].mean(), 1)``, or where values are cut off at
+    three medians. This is a test and no
     proof. It cannot see what a function takes from elsewhere: a global that was computed from
     confidential records, or that changes after the plan was saved.
 
@@ -112,14 +117,18 @@ class Posterior(Mechanism):
     def __post_init__(self):
         for name in ("build", "candidates", "center", "back"):
             given = getattr(self, name)
-            if not callable(given) and (given is not None or name in _NEEDED):
+            # one whose source can be read: no partial, and no object that can be called
+            if not hasattr(given, "__name__") and (
+                given is not None or name in _NEEDED
+            ):
                 raise ValueError(
-                    f"{name} must be a function; got {type(given).__name__}"
+                    f"{name} must be a function, by def or lambda; got {type(given).__name__}"
                 )
         check_number("weight", self.weight, at_least=0)
 
     def _model(self, plan, records):
-        built = self.build(records)
+        # a copy, because a function may write into what it is given
+        built = self.build(records.copy())
         if isinstance(built, Model):
             return built
         from ppm.models.pymc import PyMCModel
@@ -127,7 +136,7 @@ class Posterior(Mechanism):
         # tried once more before anything is drawn, on published records alone
         return PyMCModel.from_records(
             self.build,
-            records,
+            records.copy(),
             example=self._example(plan),
             confidential=[*plan.confidential],
         )
@@ -135,41 +144,71 @@ class Posterior(Mechanism):
     def _public(self, function, plan):
         """What a function makes of the published records, by label if the plan has groups."""
         if not plan.groups:
-            return function(plan.published)
+            return function(plan.published.copy())
         labels = plan.labels(plan.published)
         by_label = plan.published.groupby(labels)
-        return {label: function(records) for label, records in by_label}
+        return {label: function(records.copy()) for label, records in by_label}
 
     def check_model(self, plan):
         """Refuse a model in which a published record reaches more than its own term."""
         from ppm.models import own_terms
 
-        examples = [self._example(plan)]
+        # one of PyMC takes a minute for each: many records, in one cell but for a few
+        sizes = _SIZES[-1:]
+        example = self._example(plan, *sizes[0])
         try:
-            model = self._model(plan, *examples)
+            model = self._model(plan, example)
         except ValueError as error:
             raise ValueError(
                 "build must make a model of any records whose values the limits allow, and "
                 f"failed with published records that have such values ({error})"
             ) from error
-        # one of PyMC takes a minute for each
         if not hasattr(model, "points_to_try"):
-            examples.append(self._example(plan, _MANY))
-        for example in examples:
+            sizes = _SIZES
+        for size in sizes:
             own_terms.check(
                 functools.partial(self._model, plan),
-                example,
+                self._example(plan, *size),
                 confidential=[*plan.confidential],
             )
+        if self.back is not None:
+            self._check_back(plan)
 
-    def _example(self, plan, tried=_FEW):
-        """Published records of every group, and copies of them with values from all over the limits."""
+    def _check_back(self, plan):
+        """Refuse a way back that some predictions, from all over the candidates, do not have."""
+        model = self.model(self._example(plan, _MOST), plan)
+        number = min(_THETAS, model.candidates_in_all)
+        thetas, rng = model.points_to_try(number), np.random.default_rng(1)
+        for place in range(number):
+            theta = {name: values[place] for name, values in thetas.items()}
+            # of one release, and one prediction
+            predicted = np.asarray(model.predict(theta, rng))[None, None]
+            found = np.asarray(self.back(predicted))
+            if found.shape != predicted.shape or pd.isna(found).any():
+                raise ValueError(
+                    "back must give a value for each that the model predicts at any of the "
+                    f"candidates, in the shape {predicted.shape} of releases, predictions and "
+                    "records; it does not"
+                )
+
+    def _example(self, plan, tried=_FEW, one_cell=False):
+        """Published records of every group, and copies of them with values from all over the limits.
+
+        In one cell the public values of most are those that occur most often.
+        """
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest
         order = example.sort_values([*plan.confidential]).index
         spread = order[np.linspace(0, len(order) - 1, tried).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
         known = example.loc[sorted({*spread, *some})].reset_index(drop=True)
+        public = [name for name in example if name not in plan.confidential]
+        if one_cell and public:
+            others = ~np.isin(sorted({*spread, *some}), some)
+            most = example.groupby(public, dropna=False, observed=True).ngroup()
+            cell = example[most == most.mode()[0]].iloc[0]
+            for name in public:
+                known[name] = known[name].mask(others, cell[name])
         # four by four the same public values, of which two have the published confidential ones
         rows = np.repeat(np.arange(len(known)), 2 * _COPIES)
         copies = known.loc[rows].reset_index(drop=True)

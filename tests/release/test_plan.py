@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -498,6 +499,10 @@ def test_public_and_confidential_tables_cannot_be_exchanged(release):
             "takes one confidential column of num",
         ),
         (
+            {"mechanism": Margins(["income"], strata=0)},
+            "strata must be a whole number of at least 1",
+        ),
+        (
             {"mechanism": Margins(["income"], shares=[0.5])},
             "shares must be 1 numbers above 0",
         ),
@@ -525,6 +530,8 @@ def test_a_plan_that_cannot_be_followed_is_refused(settings, told):
         (Means, {"cap": 0}, "cap"),
         (Means, {"cap": 1.1}, "cap"),
         (Means, {"special": ["a"]}, "special"),
+        (Bins, {"bins": 5, "special": 0}, "special"),
+        (Posterior, {"build": partial(len), "candidates": len}, "build"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_at_once(kind, settings, name):
@@ -569,6 +576,48 @@ def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanis
     with pytest.raises(ValueError, match="mechanism must be that of the plan, Posteri"):
         ReleasePlan.read(path, LAST, mechanism=other)
     assert "The model is the agency's own" in found.statement
+
+
+def of_children(mechanism):
+    last = pd.DataFrame({"children": np.arange(60) % 7})
+    columns = {"confidential": "children", "limits": (0, 20)}
+    return ReleasePlan(last, mechanism=mechanism, epsilon=0.5, **columns)
+
+
+@pytest.mark.parametrize("kept", ["closure", "default", "function"])
+def test_what_a_function_keeps_from_where_it_was_defined_is_in_the_digest(kept):
+    def of(cap):
+        def capped(records):
+            return build(records.clip({"children": 0}, {"children": cap}))
+
+        def by_default(records, cap=cap):
+            return build(records.clip({"children": 0}, {"children": cap}))
+
+        def by_function(records):
+            return capped(records)
+
+        made = {"closure": capped, "default": by_default, "function": by_function}
+        return of_children(Posterior(made[kept], candidates)).digest
+
+    assert of(5) == of(5) != of(6)
+    with pytest.raises(ValueError, match=r"cap is object"):
+        of(object())
+
+
+def test_a_way_back_that_some_predictions_do_not_have_is_refused(tmp_path):
+    def roots(values):
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(values - 1) ** 2 + 1
+
+    plan = of_children(Posterior(build, candidates, back=roots))
+    with pytest.raises(ValueError, match="^back must give a value for each that the"):
+        plan.save(tmp_path / "plan.json")
+    plan = of_children(Posterior(build, candidates, back=lambda x: x[0]))
+    with pytest.raises(ValueError, match=r"in the shape \(1, 1, \d+\) of releases"):
+        plan.save(tmp_path / "plan.json")
+    of_children(Posterior(build, candidates, back=lambda x: 2 * x)).save(
+        tmp_path / "plan.json"
+    )
 
 
 def by_own_mean(records):
@@ -802,6 +851,12 @@ def by_region(values, records):
     return values.groupby(records["region"])
 
 
+def of_large_cells(values, records):
+    """Mean of the values of an age, where at least 50 records have it."""
+    by_age = values.groupby(records["age"])
+    return by_age.transform("mean").where(by_age.transform("size") >= 50, 0)
+
+
 # cleaning steps whose result for one record depends on others; last year's values, 3 to 9, do not
 # show most of them
 CLEANED = {
@@ -819,6 +874,8 @@ CLEANED = {
     "a unit that is guessed": lambda v, r: v / (10 if v.max() > 80 else 1),
     "outliers beyond 10 sd": lambda v, r: v.mask((v - v.mean()).abs() > 10 * v.std(), 5),
     "cut off where there are many": lambda v, r: v.clip(upper=v.max() if len(v) < 200 else 3 * v.median()),
+    "cut off where there are very many": lambda v, r: v.clip(upper=3 * v.median() if len(v) > 500 else 1e5),
+    "imputed where an age has many": lambda v, r: v.mask(v == 99, of_large_cells(v, r)),
     "cut off where many are high": lambda v, r: v.clip(upper=50 if (v > 50).sum() > 5 else 100),
 }  # fmt: skip
 OWN = {
@@ -973,6 +1030,7 @@ def test_independent_samples_pass_however_much_they_share(tmp_path, column, reco
 
 MADE_OF = {
     "shuffled": lambda t: t.sample(frac=1, random_state=1),
+    "shuffled, of values that occur often": lambda t: t.sample(frac=1, random_state=1),
     "a part": lambda t: t.sample(600, random_state=1),
     "all but one": lambda t: t[:-1],
     "of another year": lambda t: t.sample(600, random_state=1).assign(region="N"),
@@ -980,11 +1038,14 @@ MADE_OF = {
 }
 
 
-@pytest.mark.parametrize("made", MADE_OF.values(), ids=MADE_OF)
+@pytest.mark.parametrize("name", MADE_OF)
 def test_a_published_table_made_of_confidential_rows_is_refused(
-    release, tmp_path, made
+    release, tmp_path, name
 ):
-    this = samples(2, 1000)
+    this, made = samples(2, 1000), MADE_OF[name]
+    if name.endswith("often"):
+        this = this.assign(income=this["income"].round(-3))
+        assert 20 <= this["income"].nunique() < 100
     with pytest.raises(ValueError, match="^confidential must be another table than"):
         release(planned(made(this), groups=()), this)
     assert Account(tmp_path / "account.jsonl").total == 0

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import errno
+import itertools
 import json
 import os
 import resource
@@ -342,6 +343,14 @@ class Odd(OwnNoise):
             "one NaN": lambda: {
                 "synthetic": np.where(np.arange(RECORDS), 1.0, np.nan)[None]
             },
+            "masked": lambda: {
+                "synthetic": np.ma.masked_less(made.synthetic, 3),
+            },
+            "another name": lambda: {"synthetic": {"child": made.synthetic}},
+            "dates": lambda: {"synthetic": made.synthetic.astype("M8[D]")},
+            "three axes": lambda: {"synthetic": made.synthetic[..., None]},
+            "no synthetic": lambda: parts.pop("synthetic") is None or {},
+            "published": lambda: plan.published.insert(0, "more", 1) or {},
             "short": lambda: {"synthetic": made.synthetic[:, 1:]},
             "tuples": lambda: {"public": {("a", "b"): 1}},
             "surrogate": lambda: {"public": {"a": "\udc80"}},
@@ -362,6 +371,12 @@ class Odd(OwnNoise):
         "letters": r"mechanism: statement\(\) must return a list of sentences",
         "NaN": "mechanism's synthetic table must have finite numbers alone in 'children'",
         "one NaN": "mechanism's synthetic table must have finite numbers alone",
+        "masked": "a synthetic value for each record; 'children' has masked ones",
+        "another name": "of each confidential column by its name; 'children' is lacking",
+        "dates": "mechanism must return numbers in 'children'; got datetime64",
+        "three axes": r"synthetic values of shape \(1, \d+\), .* has \(1, \d+, 1\)",
+        "no synthetic": "SimpleNamespace has no synthetic values",
+        "published": "mechanism must leave plan.published as it is",
         "short": r"mechanism must return synthetic values of shape \(1, \d+\)",
         "tuples": "mechanism must release what CSV and JSON can hold: keys must be str",
         "surrogate": "mechanism must release what CSV and JSON can hold: 'utf-8' codec",
@@ -378,6 +393,82 @@ def test_what_cannot_be_released_shows_in_the_trial(tmp_path, how, told):
             path=tmp_path / "release.csv",
         )
     assert [file.name for file in tmp_path.iterdir()] == ["plan.json"]
+
+
+def writes(table):
+    table["doubled"] = 2 * table["children"]
+
+
+def recodes(table):
+    table.loc[table["children"] > 3, "region"] = "N"
+
+
+def sorts(table):
+    table[:] = table.sort_values("children").to_numpy()
+
+
+def drops(table):
+    del table["region"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Writing(OwnNoise):
+    """Writes into the table that it is given."""
+
+    how: str = ""
+
+    def release(self, table, plan, **noise):
+        made = super().release(table, plan, **noise)
+        globals().get(self.how, len)(table)
+        return made
+
+
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [
+        *itertools.product(["writes", "recodes", "drops"], ["release", "build"]),
+        # a build that sorts is refused when the plan is saved
+        ("sorts", "release"),
+    ],
+)
+def test_nothing_that_is_written_into_a_table_is_released(tmp_path, how, where):
+    def built(records):
+        globals()[how](records)
+        return ppm.GammaPoisson(records["children"], shape=2, rate=1)
+
+    of_how = Writing(how) if where == "release" else Posterior(built, candidates)
+    usual = Writing() if where == "release" else Posterior(build, candidates)
+    tables = []
+    for mechanism in (usual, of_how):
+        settings = {"groups": (), "public": ["id", "region"], "mechanism": mechanism}
+        plan = planned("own", year(1, id=np.arange(RECORDS)), **settings)
+        plan.save(tmp_path / f"{plan.digest}.json")
+        release = plan.release(
+            Confidential(year(2, id=np.arange(RECORDS))),
+            account=tmp_path / "account.jsonl",
+            secure_noise=False,
+            random_seed=1,
+        )
+        tables.append(release.synthetic)
+    one, other = (table.drop(columns="children") for table in tables)
+    pd.testing.assert_frame_equal(one, other)
+    assert {*other} == {"id", "region"}
+
+
+def test_numbers_that_are_hidden_or_none_are_null(tmp_path):
+    hidden = {
+        "masked": np.ma.masked_less([3, 200], 10),
+        "none": [np.nan, 1.5],
+        "table": pd.DataFrame({"n": [np.inf, 2.0], "of": ["a", pd.NA]}),
+    }
+    release = planning.Release(pd.DataFrame(), "", None, hidden, {}, "")
+    release.save(tmp_path / "release.csv")
+    text = (tmp_path / "release.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail)["noisy"] == {
+        "masked": [None, 200],
+        "none": [None, 1.5],
+        "table": [{"n": None, "of": "a"}, {"n": 2.0, "of": None}],
+    }
 
 
 @pytest.mark.parametrize("how", ["epsilon", "kind", "reasons", "public", "letters"])
@@ -480,6 +571,32 @@ def test_a_disk_that_fills_after_epsilon_loses_no_release(
         told.value.release.save(where)
     children = told.value.release.synthetic["children"]
     assert pd.read_csv(where)["children"].equals(children)
+
+
+def test_an_interrupt_after_epsilon_loses_no_release(plans, tmp_path, monkeypatch):
+    plan, _ = plans["Bins"]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    placed, calls = files._placed, []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return placed(*given)
+
+    monkeypatch.setattr(files, "_placed", interrupted)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(KeyboardInterrupt) as told:
+        plan.release(
+            Confidential(year(2)),
+            account=tmp_path / "account.jsonl",
+            path=tmp_path / "folder" / "release.csv",
+        )
+    (note,) = told.value.__notes__
+    where = Path(note.removeprefix(note.partition("it is in ")[0] + "it is in "))
+    children = told.value.release.synthetic["children"]
+    assert pd.read_csv(where / "release.csv")["children"].equals(children)
+    assert not [*(tmp_path / "folder").iterdir()]
 
 
 NAMES = {"release.csv", "release.txt", "release.json"}
