@@ -128,8 +128,16 @@ def transposed(model, theta):
         ({"log_p": transposed}, r"^log_p of Mine must return \(draws, records\)"),
         ({"log_p": lambda m, theta: np.zeros(3)}, "^log_p of Mine must return"),
         (
-            {"log_p": lambda m, theta: np.full((len(theta["mu"]), 61), np.nan)},
-            "^log_p of Mine is NaN",
+            # of the second draw one record
+            {
+                "log_p": lambda m, theta: (
+                    np.full((len(theta["mu"]), 61), -1.0)
+                    + np.where(
+                        np.arange(61) == 40, [[0.0], [np.nan], *[[0.0]] * 198], 0.0
+                    )
+                )
+            },
+            r"^log_p of Mine is NaN \(first in record 40\)",
         ),
     ],
 )
