@@ -302,6 +302,13 @@ def test_a_warning_tells_that_fewer_bins_result(tail):
     equal = table_of(np.r_[np.repeat(7.0, 500), np.linspace(1, 20, 300)])
     with pytest.warns(UserWarning, match="fewer bins than asked for in 2 of 2 groups"):
         planned(Bins(10, tail=tail), equal)
+    # the tail alone is missing, where the highest values are equal
+    highest = table_of(np.minimum(np.linspace(1, 20, 800), 17.0))
+    if tail:
+        with pytest.warns(UserWarning, match="fewer bins .* in 2 of 2 groups"):
+            planned(Bins(4, tail=tail), highest)
+    else:
+        planned(Bins(4), highest)
     # two bins are there
     plan = planned(Bins(2), equal)
     assert {one.size for one in Bins(2).edges(plan).values()} == {3}

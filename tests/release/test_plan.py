@@ -1,6 +1,7 @@
 """A plan: public alone, saved before the table is opened, and applied to it once."""
 
 import dataclasses
+import itertools
 import json
 import os
 import pickle
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from incomes import planned_of, year
+from scipy import stats
 
 import ppm
 from ppm.release import (
@@ -29,11 +31,13 @@ from ppm.release import (
     Published,
     ReleasePlan,
 )
-from ppm.release.mechanisms import Records
+from ppm.release.mechanisms import Records, tables_of
 from ppm.release.posterior import PosteriorRelease
 from ppm.release.statement import Guarantee, guarantee, statement_of
 
 LAST, THIS = year(1), year(2, 36_000.0)
+# what no guarantee covers
+ALWAYS = ("unchanged", "imputed", "others", "ended", "holders")
 planned = planned_of(LAST)
 
 
@@ -652,7 +656,9 @@ def test_a_mechanism_follows_every_setting_of_the_plan(release):
             UserWarning, match="limits of 'income': 264 of 600 published"
         ):
             plans += [planned(mechanism=mechanism, limits=(0, 30_000))]
-        found = [release(plan, again=True) for plan in plans]
+        # above the published ones, which a factor carries beyond the limits
+        table = THIS.assign(income=np.maximum(THIS["income"], 29_999))
+        found = [release(plan, table, again=True) for plan in plans]
         highest = [one.synthetic["income"].max() for one in found]
         assert highest[1] <= 30_000 < highest[0], mechanism
 
@@ -703,12 +709,20 @@ def test_published_records_are_released_at_epsilon_0_without_an_account(tmp_path
         assert "adds up to" not in one.statement
         assert "Not for publication" not in one.statement
         assert "noise" not in one.statement and not one.noisy
+        # no package drew any
+        assert one.guarantee.reasons == ("choices_of_bins", *ALWAYS)
+        # systematic draws by value: a share is off by two records at most
+        for label, pool in LAST.groupby("region")["income"]:
+            own = drawn[(drawn["region"] == label) & (drawn["release"] == 2)]
+            off = stats.ks_2samp(own["income"], pool).statistic
+            assert off <= 2 / len(own) + 1e-9
     assert account.total == Decimal("0.25") and len(account.entries) == 1
     # with the same public columns, another confidential table gives the same release
     seeded = {"secure_noise": False, "random_seed": 1}
     other = THIS.assign(income=5.0, owner="no")
     one, same = (plan.release(Confidential(t), **seeded) for t in (THIS, other))
     assert one.synthetic.equals(same.synthetic)
+    assert "Not for publication" not in one.statement
     # all others need an account
     bins = planned()
     bins.save(tmp_path / "bins.json")
@@ -1158,6 +1172,20 @@ def test_whole_numbers_stay_whole_and_keep_their_mean(release, monkeypatch, name
     before = release(plan, again=True).synthetic["income"]
     assert np.abs(before - made).max() < 1
     assert before.mean() == pytest.approx(made.mean(), abs=0.02)
+
+
+def test_each_release_rounds_other_rows_up_and_none_beyond_the_limits():
+    last = LAST.assign(children=LAST["children"].clip(1, 7))
+    plan = planned(
+        last, confidential="children", limits=(0.5, 7.5), mechanism=Means(), releases=3
+    )
+    drawn = SimpleNamespace(synthetic=np.full((3, len(THIS)), 2.4))
+    made = [one["children"] for one in tables_of(plan, THIS, drawn, 3)]
+    for one, other in itertools.combinations(made, 2):
+        assert {*one} == {2, 3} and one.mean() == pytest.approx(2.4, abs=0.01)
+        assert 0.2 < np.mean(one != other) < 0.8
+    drawn.synthetic += 5
+    assert {*pd.concat(tables_of(plan, THIS, drawn, 3))["children"]} == {7}
 
 
 def test_the_statement_says_where_the_published_table_comes_from(release, tmp_path):
