@@ -239,11 +239,14 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
     changes, epsilon
 ):
     plan, everyone = planned(Means(), epsilon=epsilon), LAST["income"].to_numpy()
-    sizes = (40, 300, 2000)
+    records = (40, 300, 2000)
     groups = [
         means._Group(np.sort(everyone[place::3]), size, plan, Means(), everyone)
-        for place, size in enumerate(sizes)
+        for place, size in enumerate(records)
     ]
+    # of these a part has one of two special values, and is in no sum
+    shares = np.array([[0.1, 0.2], [0.0, 0.25], [0.55, 0.05]])
+    sizes = records * (1 - shares.sum(axis=1))
     sums = np.array(
         [
             size * np.interp(np.log(change), means._LOGS, group.added)
@@ -265,7 +268,7 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
             log_weights.append(log_weight)
             centers.append(center)
     wanted = softmax(log_weights) @ np.array(centers)
-    found = means._factors(groups, sums, np.zeros((3, 0)), epsilon)
+    found = means._factors(groups, sums, shares, epsilon)
     np.testing.assert_allclose(np.log(found), wanted, atol=1e-9)
 
 
@@ -365,6 +368,10 @@ def test_caps_are_public_and_in_the_unit_of_the_values():
     pool = LAST.loc[LAST["region"] == 0, "income"]
     assert low == pytest.approx(pool.quantile(0.95))
     assert high == pytest.approx(pool.quantile(1 - 5 / (10 * 800)))
+    # nothing where noise moves the mean of a group, about 22, by a hundredth at most
+    for e, whole in ((0.6, False), (2.0, True)):
+        found = release(Means(), epsilon=e, limits=(0, 200)).public["caps"]["0"]
+        assert (found == 200) is whole
     thousands = release(Means(0.9), THIS.assign(income=1000 * THIS["income"]),
                         LAST.assign(income=1000 * LAST["income"]))  # fmt: skip
     assert thousands.synthetic == pytest.approx(1000 * one.synthetic, rel=1e-9)

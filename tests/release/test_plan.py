@@ -197,8 +197,15 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
     ):
         assert sum(told in line for line in lines) == 1
     assert len(lines) > 20 and "opened" not in found.statement
-    second = release(planned(epsilon=0.25), secure_noise=True, random_seed=None)
-    assert "ε adds up to 0.75 so far (20" in second.statement
+    # a line for each thing that is not covered
+    reasons = found.guarantee.not_covered
+    first = lines.index("Not covered:") + 1
+    assert [line.strip("- ;.") for line in lines[first : first + len(reasons)]] == [
+        *reasons
+    ]
+    second = release(planned(epsilon=1 / 3), secure_noise=True, random_seed=None)
+    # never less than it is
+    assert "ε adds up to 0.8333333334 so far (20" in second.statement
     assert "Not for publication" not in second.statement
     assert [one["digest"] for one in Account(tmp_path / "account.jsonl").entries] == [
         found.digest,
@@ -210,6 +217,7 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
     assert (tmp_path / "release.txt").read_text("utf-8").strip() == found.statement
     numbers = json.loads((tmp_path / "release.json").read_text("utf-8"))
     assert numbers["digest"] == found.digest
+    assert numbers["public"]["limits"] == {"income": [0.0, 1e6]}
     counts = pd.DataFrame(numbers["noisy"]["counts"])
     pd.testing.assert_frame_equal(counts, found.noisy["counts"])
     # each with the group and the bin that it counts
@@ -1138,7 +1146,7 @@ def test_labels_of_another_kind_are_refused_and_equal_numbers_are_not(
 
 MIXED = pd.Series([1, "1"] * 300, dtype=object)
 FLAWED = {
-    "1 and '1'": (LAST.assign(region=MIXED), {}, "labels of one kind in 'region'"),
+    "1 and '1'": (LAST.assign(region=MIXED), {}, "labels of one kind in 'region'; got numbers and text$"),
     "a missing category": (
         LAST.assign(owner=LAST["owner"].where(LAST.index > 3)),
         {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}},
