@@ -562,16 +562,23 @@ def center(published):
     return {"mu": published["children"].mean()}
 
 
+CENTERS = {label: center(own) for label, own in LAST.groupby("region")}
 POSTERIORS = {
-    "weights of its own": Posterior(build, candidates),
-    "limits": Posterior(build, candidates, center, weight=0.5),
+    "weights of its own": (Posterior(build, candidates), ppm.Capped(0.5)),
+    "limits": (
+        Posterior(build, candidates, center, weight=0.3),
+        ppm.Limited(ppm.Limits(-0.25, 0.25), center=CENTERS, weight=0.3),
+    ),
 }
 
 
-@pytest.mark.parametrize("mechanism", POSTERIORS.values(), ids=POSTERIORS)
-def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanism):
+@pytest.mark.parametrize(("mechanism", "rule"), POSTERIORS.values(), ids=POSTERIORS)
+def test_a_pseudo_posterior_is_planned_like_the_rest(
+    release, tmp_path, mechanism, rule
+):
     settings = {"confidential": "children", "limits": (0, 20), "mechanism": mechanism}
     plan = planned(**settings, epsilon=1.0, releases=2)
+    assert mechanism.rule(plan) == rule
     found = release(plan, secure_noise=True, random_seed=None)
     assert "2 × 0.5 = 1" in found.statement
     assert found.synthetic["children"].mean() == pytest.approx(1.5, abs=0.4)
@@ -584,6 +591,24 @@ def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanis
     with pytest.raises(ValueError, match="mechanism must be that of the plan, Posteri"):
         ReleasePlan.read(path, LAST, mechanism=other)
     assert "The model is the agency's own" in found.statement
+
+
+@pytest.mark.parametrize("limits", [(-5_000.5, 2e6), (-2e6, -0.5), (0, 300)])
+def test_a_model_is_tried_on_values_from_all_over_the_limits(limits):
+    last = LAST.assign(income=np.linspace(*limits, len(LAST)) + 0.25 * LAST["children"])
+    last["income"] = last["income"].clip(*limits)
+    last.loc[:9, "income"] = often = np.quantile(limits, 0.37)
+    plan = planned(last, limits=limits, groups=(), mechanism=POSTERIORS["limits"][0])
+    values = plan.mechanism._possible(plan, "income")
+    assert (values[0], values[-1]) == limits and often in values
+    assert np.isin([code for code in (-9, -1, 0, 1, 96, 97, 98, 99, 999, 99_996)
+                    if limits[0] <= code <= limits[1]], values).all()  # fmt: skip
+    # of every size up to either end, and evenly
+    assert np.diff(values).max() <= np.ptp(limits) / 8 + 1e-6
+    for sign, end in zip((-1, 1), limits, strict=True):
+        sizes = [10.0**k for k in range(7) if 10.0**k <= sign * end / 10]
+        for size in sizes:
+            assert ((sign * values >= size) & (sign * values <= 10 * size)).any()
 
 
 def by_own_mean(records):

@@ -544,6 +544,10 @@ def test_records_with_equal_public_values_share_the_predictions_of_one_draw(
     for one in (pooled, alone):
         of_first = np.bincount(one[:, 0].astype(int), minlength=7)[:7] / 400
         assert of_first == pytest.approx(poisson, abs=0.1)
+        # releases are of one θ, and otherwise independent
+        assert (
+            np.abs(np.corrcoef(one.mean(axis=1)[1:], one.mean(axis=1)[:-1])[0, 1]) < 0.2
+        )
         shares = np.bincount(one.ravel().astype(int), minlength=7)[:7] / one.size
         assert shares == pytest.approx(poisson, abs=0.005)
     own = (table["region"] == "W").to_numpy()
