@@ -1208,7 +1208,7 @@ def test_whole_numbers_stay_whole_and_keep_their_mean(release, monkeypatch, name
 
 
 def test_each_release_rounds_other_rows_up_and_none_beyond_the_limits():
-    last = LAST.assign(children=LAST["children"].clip(1, 7))
+    last = LAST.assign(children=LAST["children"].clip(1.0, 7.0).astype(float))
     plan = planned(
         last, confidential="children", limits=(0.5, 7.5), mechanism=Means(), releases=3
     )
