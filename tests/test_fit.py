@@ -112,7 +112,11 @@ def transposed(model, theta):
             "^draw of Mine must return 200",
         ),
         (
-            {"draw": lambda m, t, n, rng: {"mu": np.full(n, np.nan)}},
+            {
+                "draw": lambda m, t, n, rng: {
+                    "mu": np.where(np.arange(n) == 7, -np.inf, 1)
+                }
+            },
             "^draw of Mine must .* finite",
         ),
         ({"draw": lambda m, t, n, rng: {"mu": ["a"] * n}}, ".*: mu must .* with text$"),
@@ -128,8 +132,16 @@ def transposed(model, theta):
         ({"log_p": transposed}, r"^log_p of Mine must return \(draws, records\)"),
         ({"log_p": lambda m, theta: np.zeros(3)}, "^log_p of Mine must return"),
         (
-            {"log_p": lambda m, theta: np.full((len(theta["mu"]), 61), np.nan)},
-            "^log_p of Mine is NaN",
+            # of the second draw one record
+            {
+                "log_p": lambda m, theta: (
+                    np.full((len(theta["mu"]), 61), -1.0)
+                    + np.where(
+                        np.arange(61) == 40, [[0.0], [np.nan], *[[0.0]] * 198], 0.0
+                    )
+                )
+            },
+            r"^log_p of Mine is NaN \(first in record 40\)",
         ),
     ],
 )
@@ -591,10 +603,15 @@ def test_a_known_fit_of_a_like_model_is_refused(one, other):
             fitted(like, known=known)
 
 
-def test_missing_values_of_any_kind_are_no_release():
-    for missing in None, np.nan, np.datetime64("NaT", "D"):
-        fit = fitted(
-            model_with(predict=lambda m, theta, rng, x=missing: np.array([x] * 61))
-        )
+def test_a_missing_value_of_any_kind_is_no_release():
+    day = np.datetime64("2026-01-01", "D")
+    for known, missing in (
+        ("a", None),
+        (1.0, np.nan),
+        (day, np.datetime64("NaT", "D")),
+    ):
+        # of one record alone
+        database = np.array([known] * 60 + [missing])
+        fit = fitted(model_with(predict=lambda m, theta, rng, x=database: x))
         with pytest.raises(ValueError, match="returned NaN"):
             fit.release(1)

@@ -118,6 +118,46 @@ class Chains(ppm.GammaPoisson):
         return super().draw(terms, 2 * draws, rng)
 
 
+def test_one_weight_of_chains_is_tried_with_fewer_draws_and_the_nearest_fit_is_taken():
+    """By a script of bounds: what is asked for, in which order, and which fit is taken."""
+    model = Chains(COUNTS)
+    model.warmup = 23
+    rng, like, asked = np.random.default_rng(1), ppm.ByRisk(0.7), []
+    maxima = rng.uniform(1.0, 5.0, (2, 50))
+    # the largest is of the second chain, and of the draws after the last whole part of ten
+    maxima[1, 47] = 6.0
+    aim = np.mean([maxima[:, k : k + 10].max() for k in (0, 10, 20, 30, 40)])
+    trials, full = [3.0, 4.1, 3.6], [7.0, 5.5, 6.2, 4.9]
+    script = iter(trials + full)
+
+    def fit(what, *, draws=None, trial=False, **settings):
+        if isinstance(what, ppm.Rule):
+            bound = 10.0 if what == ppm.Unweighted() else None
+            return SimpleNamespace(local_bound=bound, draws=50, draw_maxima=maxima)
+        asked.append((what.weights[0], draws, trial, settings))
+        assert np.ptp(what.weights) == 0 and what.records == model.records
+        return SimpleNamespace(local_bound=next(script), terms=what, ends=len(asked))
+
+    terms = ppm.OneWeight(like, tolerance=1e-3).terms(model, fit)
+    weights, bounds = [1.0], [10.0]
+    # a trial's bound in proportion to what the rule's own fit reaches over as many draws
+    for found in [one * 6.0 / aim for one in trials] + full:
+        weights.append(next_weight(6.0, weights, bounds))
+        bounds.append(found)
+    assert [weight for weight, *_ in asked] == pytest.approx(weights[1:])
+    assert [draws for _, draws, *_ in asked] == [10] * 3 + [50] * 4
+    # each begins where the one before it ended, with a fifth of the warm-up
+    later = [{"start": number, "warmup": 4} for number in range(1, 7)]
+    assert [settings for *_, settings in asked] == [{}, *later]
+    assert all(trial for *_, trial, _ in asked)
+    # 6.2 is nearest to 6
+    assert terms.weights[0] == pytest.approx(weights[6])
+    # and within the tolerance the search ends
+    script, asked[:] = iter(trials + full), []
+    terms = ppm.OneWeight(like, tolerance=0.09).terms(model, fit)
+    assert len(asked) == 5 and terms.weights[0] == asked[-1][0]
+
+
 FAR = ppm.GammaPoisson([10, 11, 12, 30])
 TRIALS = Chains(COUNTS, shape=2.0, rate=0.4)
 # model, rule, and another value of each of the rule's fields

@@ -401,6 +401,38 @@ def test_equal_public_values_are_in_one_stratum_whichever_rows_are_there(confide
         assert np.array_equal(fewer, whole[dropped:])
 
 
+def test_strata_are_cut_by_the_leading_prediction_of_all_columns():
+    """By the definition, of columns of unlike scales and a table unlike the published one."""
+    tables = []
+    for of_all, seed in ((PUBLISHED, 4), (TABLE[:500], 5)):
+        rng, area = np.random.default_rng(seed), of_all["area"] == "west"
+        hours = 40.0 * seed + 300.0 * of_all["spending"] * rng.uniform(
+            0.2, 1.8, area.size
+        )
+        tables.append(of_all.assign(hours=hours, size=rng.normal(area, 0.1)))
+    published, table = tables
+    public, found = ["area", "age", "hours", "size"], ["income", "spending", "owner"]
+    X = pd.get_dummies(pd.concat([table, published])[public], dtype=float).to_numpy()
+    known = X[500:]
+    X = (X - known.mean(axis=0)) / known.std(axis=0)
+    known, responses = X[500:], []
+    for name in found:
+        column = published[name]
+        one = pd.get_dummies(column) if name == "owner" else column.rank().to_frame()
+        one = one.to_numpy(float) - one.to_numpy(float).mean(axis=0)
+        responses.append(one / np.linalg.norm(one))
+    responses = np.hstack(responses)
+    fitted = np.linalg.solve(known.T @ known + np.eye(X.shape[1]), known.T @ responses)
+    leading = np.linalg.svd(known @ fitted)[2][0]
+    # of both signs the one that is nearer to a fixed direction
+    prediction = X @ fitted @ leading * np.sign(leading @ np.sin([1, 2, 3, 4]))
+    upto = np.searchsorted(np.sort(prediction[500:]), prediction + 1e-12)
+    wanted = np.clip(8 * (upto - 1) // (len(published) - 1), 0, 7)
+    assert np.array_equal(
+        strata(table[public + found], published[public + found], found), wanted
+    )
+
+
 def test_rounding_decides_no_stratum(monkeypatch):
     """Another processor's last digits, and its sign of a direction."""
     tables = balanced(0.5), balanced(0.0)
@@ -429,6 +461,40 @@ def test_rounding_decides_no_stratum(monkeypatch):
 
 
 # ---- donors --------------------------------------------------------------------------------------
+
+
+def test_chances_and_scores_of_donors_follow_their_definitions():
+    """With a bin and a category that nobody published, and strata of unlike sizes, one empty."""
+    kinds = {
+        "income": margins._Kind("income", True, EDGES["income"]),
+        "owner": margins._Kind("owner", False, np.array(["no", "shared", "yes"])),
+    }
+    some = ~PUBLISHED["income"].between(5, 6)
+    published = PUBLISHED.loc[some, ["income", "owner"]].reset_index(drop=True)
+    own = np.arange(len(published)) % 7 // 5
+    donors = margins._donors(published, own, 3, kinds)
+    income = np.digitize(published["income"], EDGES["income"][1:-1])
+    owner = published["owner"].map({"no": 0, "yes": 2}).to_numpy()
+    # half a record in all for the bin from 5 to 6, like those of both neighbours, and for "shared"
+    shared, near = np.zeros((6, 3)), np.isin(income, [2, 4])
+    np.add.at(shared, (income, owner), 1.0)
+    np.add.at(shared[3], owner[near], 0.5 / near.sum())
+    np.add.at(shared[:, 1], income, 0.5 / income.size)
+    chances = np.tile(shared / shared.sum(), (3, 1, 1))
+    np.add.at(chances, (own, income, owner), 1.0)
+    chances /= chances.sum(axis=(1, 2), keepdims=True)
+    found = np.zeros_like(chances)
+    found[:, *donors.cells.T] = donors.base
+    np.testing.assert_allclose(found, chances, atol=1e-12)
+    of_bins = chances.sum(axis=2)
+    middles = np.cumsum(of_bins, axis=1) - of_bins / 2
+    scores = np.clip(stats.norm.ppf(middles) / 0.7, -1, 1)
+    np.testing.assert_allclose(donors.scores(0, 6, 0.7), scores, atol=1e-9)
+    assert (np.abs(scores) < 1).any(axis=1).all()
+    made = donors.values[len(published) :]
+    assert (made["income"] == 5.5).sum() == near.sum()
+    # of no stratum, so that a published one is taken where there is one
+    assert donors.stratum.tolist() == [*own, *[3] * len(made)]
 
 
 def test_all_values_of_a_row_come_from_one_published_record():
@@ -499,7 +565,14 @@ def test_a_small_epsilon_leaves_the_published_relations():
         ({"strata": 0}, "strata must be a whole number"),
         ({"reach": 0}, "reach must be"),
         ({"change": -1}, "change must be"),
-        ({"table": TABLE.assign(owner="hidden")}, "table must have the published cat"),
+        (
+            {
+                "table": TABLE.assign(
+                    owner=TABLE["owner"].where(TABLE.index != 9, "hidden")
+                )
+            },
+            "table must have the published cat",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(settings, told):

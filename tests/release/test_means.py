@@ -242,11 +242,14 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
     changes, epsilon
 ):
     plan, everyone = planned(Means(), epsilon=epsilon), LAST["income"].to_numpy()
-    sizes = (40, 300, 2000)
+    records = (40, 300, 2000)
     groups = [
         means._Group(np.sort(everyone[place::3]), size, plan, Means(), everyone)
-        for place, size in enumerate(sizes)
+        for place, size in enumerate(records)
     ]
+    # of these a part has one of two special values, and is in no sum
+    shares = np.array([[0.1, 0.2], [0.0, 0.25], [0.55, 0.05]])
+    sizes = records * (1 - shares.sum(axis=1))
     sums = np.array(
         [
             size * np.interp(np.log(change), means._LOGS, group.added)
@@ -269,8 +272,41 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
             centers.append(center)
     wanted = softmax(log_weights) @ np.array(centers)
     around = means._around(groups)
-    found = means._factors(groups, around, sums, np.zeros((3, 0)), epsilon)
+    found = means._factors(groups, around, sums, shares, epsilon)
     np.testing.assert_allclose(np.log(found), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(90, 0.4), (700, 3.0), (700, 0.01)])
+def test_what_a_group_tells_is_that_of_its_published_records(records, epsilon):
+    """By the definitions, for a group that has special values and other records than published."""
+    rng = np.random.default_rng(6)
+    others, special = np.sort(rng.lognormal(3.0, 0.6, 240)), np.array([0.0, 500.0])
+    pool = np.sort(np.r_[others, np.repeat(special, [40, 120])])
+    plan = planned(Means(), epsilon=epsilon)
+    group = means._Group(pool, records, plan, Means(special=special), 2.0 * pool)
+    cap = np.quantile(others, max(0.95, 1 - 5 / (epsilon * records)))
+    assert group.cap == pytest.approx(cap)
+    capped = np.minimum(others, cap)
+    relative = np.var(capped) / np.mean(capped) ** 2
+    assert group.sampled == pytest.approx(relative * (1 / records + 1 / 240))
+    for factor, added in zip(np.exp(means._LOGS), group.added, strict=True):
+        assert added == pytest.approx(
+            np.mean(np.minimum(factor * others / cap, 1)) - 0.5
+        )
+    # counts that nobody expected, and of each a share of its own
+    counts, places = [0.3 * records, 0.1 * records], means._SHARES
+    found = group.special_shares(counts, epsilon)
+    for share, count, known in zip(found, counts, (0.1, 0.3), strict=True):
+        spread = known * (1 - known)
+        variance = spread * (1 / records + 1 / 400) + 0.01 * spread + 0.003**2
+        density = np.exp(-epsilon * np.abs(count - records * places))
+        density /= 1 + (places - known) ** 2 / variance
+        below = np.cumsum(density) / density.sum()
+        assert (
+            below[places < share - 1e-9].max()
+            < 0.5
+            <= below[places < share + 1e-9].max()
+        )
 
 
 def test_a_share_of_zeros_follows_its_count():
@@ -336,6 +372,10 @@ def test_caps_are_public_and_in_the_unit_of_the_values():
     pool = LAST.loc[LAST["region"] == 0, "income"]
     assert low == pytest.approx(pool.quantile(0.95))
     assert high == pytest.approx(pool.quantile(1 - 5 / (10 * 800)))
+    # nothing where noise moves the mean of a group, about 22, by a hundredth at most
+    for e, whole in ((0.6, False), (2.0, True)):
+        found = release(Means(), epsilon=e, limits=(0, 200)).public["caps"]["0"]
+        assert (found == 200) is whole
     thousands = release(Means(0.9), THIS.assign(income=1000 * THIS["income"]),
                         LAST.assign(income=1000 * LAST["income"]))  # fmt: skip
     assert thousands.synthetic == pytest.approx(1000 * one.synthetic, rel=1e-9)

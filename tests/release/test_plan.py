@@ -1,6 +1,7 @@
 """A plan: public alone, saved before the table is opened, and applied to it once."""
 
 import dataclasses
+import itertools
 import json
 import os
 import pickle
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from incomes import planned_of, year
+from scipy import stats
 
 import ppm
 from ppm.release import (
@@ -30,11 +32,13 @@ from ppm.release import (
     Published,
     ReleasePlan,
 )
-from ppm.release.mechanisms import Records
+from ppm.release.mechanisms import Records, tables_of
 from ppm.release.posterior import PosteriorRelease
 from ppm.release.statement import Guarantee, guarantee, statement_of
 
 LAST, THIS = year(1), year(2, 36_000.0)
+# what no guarantee covers
+ALWAYS = ("unchanged", "imputed", "others", "ended", "holders")
 planned = planned_of(LAST)
 
 
@@ -194,8 +198,15 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
     ):
         assert sum(told in line for line in lines) == 1
     assert len(lines) > 20 and "opened" not in found.statement
-    second = release(planned(epsilon=0.25), secure_noise=True, random_seed=None)
-    assert "ε adds up to 0.75 so far (20" in second.statement
+    # a line for each thing that is not covered
+    reasons = found.guarantee.not_covered
+    first = lines.index("Not covered:") + 1
+    assert [line.strip("- ;.") for line in lines[first : first + len(reasons)]] == [
+        *reasons
+    ]
+    second = release(planned(epsilon=1 / 3), secure_noise=True, random_seed=None)
+    # never less than it is
+    assert "ε adds up to 0.8333333334 so far (20" in second.statement
     assert "Not for publication" not in second.statement
     assert [one["digest"] for one in Account(tmp_path / "account.jsonl").entries] == [
         found.digest,
@@ -207,6 +218,7 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
     assert (tmp_path / "release.txt").read_text("utf-8").strip() == found.statement
     numbers = json.loads((tmp_path / "release.json").read_text("utf-8"))
     assert numbers["digest"] == found.digest
+    assert numbers["public"]["limits"] == {"income": [0.0, 1e6]}
     counts = pd.DataFrame(numbers["noisy"]["counts"])
     pd.testing.assert_frame_equal(counts, found.noisy["counts"])
     # each with the group and the bin that it counts
@@ -348,15 +360,18 @@ def test_noise_is_secure_unless_told_otherwise(release, tmp_path, secure):
         release(plan, secure_noise=True, random_seed=1)
 
 
-def test_a_plan_must_be_saved_and_is_used_once(release, tmp_path):
+def test_a_plan_must_be_saved_and_is_used_once(release, tmp_path, monkeypatch):
     plan, table = planned(), Confidential(THIS)
     account = Account(tmp_path / "account.jsonl")
     noise = {"secure_noise": False, "random_seed": 1}
     with pytest.raises(ValueError, match="plan must be saved"):
         plan.release(table, account=account, **noise)
     first = release(plan)
-    with pytest.raises(ValueError, match="plan must not be released twice"):
-        plan.release(table, account=account, **noise)
+    with monkeypatch.context() as patch:
+        # refused before the trial's work
+        patch.setattr(Bins, "release", None)
+        with pytest.raises(ValueError, match="plan must not be released twice"):
+            plan.release(table, account=account, **noise)
     again = plan.release(table, account=account, again=True, **noise)
     assert again.synthetic.equals(first.synthetic)
     assert account.total == Decimal("1.0")
@@ -554,16 +569,23 @@ def center(published):
     return {"mu": published["children"].mean()}
 
 
+CENTERS = {label: center(own) for label, own in LAST.groupby("region")}
 POSTERIORS = {
-    "weights of its own": Posterior(build, candidates),
-    "limits": Posterior(build, candidates, center, weight=0.5),
+    "weights of its own": (Posterior(build, candidates), ppm.Capped(0.5)),
+    "limits": (
+        Posterior(build, candidates, center, weight=0.3),
+        ppm.Limited(ppm.Limits(-0.25, 0.25), center=CENTERS, weight=0.3),
+    ),
 }
 
 
-@pytest.mark.parametrize("mechanism", POSTERIORS.values(), ids=POSTERIORS)
-def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanism):
+@pytest.mark.parametrize(("mechanism", "rule"), POSTERIORS.values(), ids=POSTERIORS)
+def test_a_pseudo_posterior_is_planned_like_the_rest(
+    release, tmp_path, mechanism, rule
+):
     settings = {"confidential": "children", "limits": (0, 20), "mechanism": mechanism}
     plan = planned(**settings, epsilon=1.0, releases=2)
+    assert mechanism.rule(plan) == rule
     found = release(plan, secure_noise=True, random_seed=None)
     assert "2 × 0.5 = 1" in found.statement
     assert found.synthetic["children"].mean() == pytest.approx(1.5, abs=0.4)
@@ -618,6 +640,24 @@ def test_a_way_back_that_some_predictions_do_not_have_is_refused(tmp_path):
     of_children(Posterior(build, candidates, back=lambda x: 2 * x)).save(
         tmp_path / "plan.json"
     )
+
+
+@pytest.mark.parametrize("limits", [(-5_000.5, 2e6), (-2e6, -0.5), (0, 300)])
+def test_a_model_is_tried_on_values_from_all_over_the_limits(limits):
+    last = LAST.assign(income=np.linspace(*limits, len(LAST)) + 0.25 * LAST["children"])
+    last["income"] = last["income"].clip(*limits)
+    last.loc[:9, "income"] = often = np.quantile(limits, 0.37)
+    plan = planned(last, limits=limits, groups=(), mechanism=POSTERIORS["limits"][0])
+    values = plan.mechanism._possible(plan, "income")
+    assert (values[0], values[-1]) == limits and often in values
+    assert np.isin([code for code in (-9, -1, 0, 1, 96, 97, 98, 99, 999, 99_996)
+                    if limits[0] <= code <= limits[1]], values).all()  # fmt: skip
+    # of every size up to either end, and evenly
+    assert np.diff(values).max() <= np.ptp(limits) / 8 + 1e-6
+    for sign, end in zip((-1, 1), limits, strict=True):
+        sizes = [10.0**k for k in range(7) if 10.0**k <= sign * end / 10]
+        for size in sizes:
+            assert ((sign * values >= size) & (sign * values <= 10 * size)).any()
 
 
 def by_own_mean(records):
@@ -698,7 +738,9 @@ def test_a_mechanism_follows_every_setting_of_the_plan(release):
             UserWarning, match="limits of 'income': 264 of 600 published"
         ):
             plans += [planned(mechanism=mechanism, limits=(0, 30_000))]
-        found = [release(plan, again=True) for plan in plans]
+        # above the published ones, which a factor carries beyond the limits
+        table = THIS.assign(income=np.maximum(THIS["income"], 29_999))
+        found = [release(plan, table, again=True) for plan in plans]
         highest = [one.synthetic["income"].max() for one in found]
         assert highest[1] <= 30_000 < highest[0], mechanism
 
@@ -749,12 +791,20 @@ def test_published_records_are_released_at_epsilon_0_without_an_account(tmp_path
         assert "adds up to" not in one.statement
         assert "Not for publication" not in one.statement
         assert "noise" not in one.statement and not one.noisy
+        # no package drew any
+        assert one.guarantee.reasons == ("choices_of_bins", *ALWAYS)
+        # systematic draws by value: a share is off by two records at most
+        for label, pool in LAST.groupby("region")["income"]:
+            own = drawn[(drawn["region"] == label) & (drawn["release"] == 2)]
+            off = stats.ks_2samp(own["income"], pool).statistic
+            assert off <= 2 / len(own) + 1e-9
     assert account.total == Decimal("0.25") and len(account.entries) == 1
     # with the same public columns, another confidential table gives the same release
     seeded = {"secure_noise": False, "random_seed": 1}
     other = THIS.assign(income=5.0, owner="no")
     one, same = (plan.release(Confidential(t), **seeded) for t in (THIS, other))
     assert one.synthetic.equals(same.synthetic)
+    assert "Not for publication" not in one.statement
     # all others need an account
     bins = planned()
     bins.save(tmp_path / "bins.json")
@@ -1182,7 +1232,7 @@ def test_labels_of_another_kind_are_refused_and_equal_numbers_are_not(
 
 MIXED = pd.Series([1, "1"] * 300, dtype=object)
 FLAWED = {
-    "1 and '1'": (LAST.assign(region=MIXED), {}, "labels of one kind in 'region'"),
+    "1 and '1'": (LAST.assign(region=MIXED), {}, "labels of one kind in 'region'; got numbers and text$"),
     "a missing category": (
         LAST.assign(owner=LAST["owner"].where(LAST.index > 3)),
         {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}},
@@ -1216,6 +1266,20 @@ def test_whole_numbers_stay_whole_and_keep_their_mean(release, monkeypatch, name
     before = release(plan, again=True).synthetic["income"]
     assert np.abs(before - made).max() < 1
     assert before.mean() == pytest.approx(made.mean(), abs=0.02)
+
+
+def test_each_release_rounds_other_rows_up_and_none_beyond_the_limits():
+    last = LAST.assign(children=LAST["children"].clip(1.0, 7.0).astype(float))
+    plan = planned(
+        last, confidential="children", limits=(0.5, 7.5), mechanism=Means(), releases=3
+    )
+    drawn = SimpleNamespace(synthetic=np.full((3, len(THIS)), 2.4))
+    made = [one["children"] for one in tables_of(plan, THIS, drawn, 3)]
+    for one, other in itertools.combinations(made, 2):
+        assert {*one} == {2, 3} and one.mean() == pytest.approx(2.4, abs=0.01)
+        assert 0.2 < np.mean(one != other) < 0.8
+    drawn.synthetic += 5
+    assert {*pd.concat(tables_of(plan, THIS, drawn, 3))["children"]} == {7}
 
 
 def test_the_statement_says_where_the_published_table_comes_from(release, tmp_path):

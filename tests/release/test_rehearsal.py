@@ -544,6 +544,10 @@ def test_records_with_equal_public_values_share_the_predictions_of_one_draw(
     for one in (pooled, alone):
         of_first = np.bincount(one[:, 0].astype(int), minlength=7)[:7] / 400
         assert of_first == pytest.approx(poisson, abs=0.1)
+        # releases are of one θ, and otherwise independent
+        assert (
+            np.abs(np.corrcoef(one.mean(axis=1)[1:], one.mean(axis=1)[:-1])[0, 1]) < 0.2
+        )
         shares = np.bincount(one.ravel().astype(int), minlength=7)[:7] / one.size
         assert shares == pytest.approx(poisson, abs=0.005)
     own = (table["region"] == "W").to_numpy()
@@ -551,6 +555,20 @@ def test_records_with_equal_public_values_share_the_predictions_of_one_draw(
     assert of_sample == pytest.approx(1.5 / own.sum(), rel=0.25)
     # ten predictions of each record are a tenth of it, and draws from them add little
     assert spread == pytest.approx(0.1 * of_sample, rel=0.5)
+
+
+def test_missing_public_values_are_values_of_their_own(monkeypatch):
+    seen, one_of = [], posteriors._one_of
+    monkeypatch.setattr(
+        posteriors, "_one_of", lambda *given: seen.append(given[1]) or one_of(*given)
+    )
+    plan = planned(**OF_CHILDREN, public="owner")
+    table = THIS.assign(owner=THIS["owner"].where(THIS.index % 3 > 0))
+    POSTERIOR.release(room.clipped(plan, table), plan, random_seed=1)
+    patterns = table["region"] + table["owner"].fillna("missing")
+    # those with equal public values are alike, and no others
+    pairs = {*zip(seen[0], patterns, strict=True)}
+    assert len(pairs) == len({*seen[0]}) == len({*patterns}) == 9
 
 
 def test_the_statement_says_that_predictions_are_pooled(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import ppm
 from ppm.release import Guarantee, guarantee, release_statement
+from ppm.release.statement import noisy_guarantee
 
 COUNTS = [3, 4, 4, 5, 5, 6, 7, 18]
 GRID = ppm.Candidates(ppm.GammaPoisson(COUNTS), {"mu": np.linspace(2.0, 12.0, 11)})
@@ -94,6 +95,46 @@ def test_a_guarantee_has_words_that_there_are(settings, told):
     assert "\n" not in str(refused.value)
 
 
+class OfOnesOwn(ppm.GammaPoisson):
+    """A model that is not the library's."""
+
+
+def strict_on(model=GRID.model, rule=None, **settings):
+    grid = {"mu": np.linspace(2.0, 12.0, 11)}
+    model = ppm.Candidates(model, grid, **settings)
+    return guarantee(fitted(model, rule or ppm.Capped(1.0)))
+
+
+CHOICES, BINS = "choices_of_candidates", "choices_of_bins"
+ALWAYS = ("unchanged", "imputed", "others", "ended", "holders")
+LOCAL, SEEDED = ("reaction", "choices"), ("rounding", "seed")
+HALF = ppm.Limited(ppm.Limits(-3.0, -1.0), weight=0.5)
+BY_RECORD = ppm.Limited(ppm.Limits(-3.0, -1.0), weight=(0.5,) * 8)
+REASONS = {
+    "draws": (lambda: guarantee(fitted(GRID.model)), ("databases_and_draws", *LOCAL)),
+    "candidates": (lambda: guarantee(fitted(GRID)), ("databases", *LOCAL)),
+    "strict": (strict_on, (*SEEDED, CHOICES)),
+    "one weight": (lambda: strict_on(rule=HALF), (*SEEDED, CHOICES)),
+    "weights": (lambda: strict_on(rule=BY_RECORD), (*SEEDED, "weights", CHOICES)),
+    "secure": (lambda: strict_on(secure_noise=True), ("package", CHOICES)),
+    "own model": (lambda: strict_on(OfOnesOwn(COUNTS)), (*SEEDED, "own_model", CHOICES)),
+    "noise": (lambda: noisy_guarantee(1.0, "sums", secure=False),
+              ("seed_of_noise", "law_of_noise", BINS)),
+    "secure noise": (lambda: noisy_guarantee(1.0, "sums", secure=True), ("package", BINS)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "reasons"), REASONS.values(), ids=REASONS)
+def test_a_guarantee_names_what_it_does_not_cover_and_nothing_else(make, reasons):
+    found = make()
+    assert found.reasons == (*reasons, *ALWAYS)
+    strict = found.kind == "strict"
+    assert found.rounded is (strict and "package" not in reasons)
+    told = " ".join(str(found).split())
+    # what replacing a value costs is told of an ε for every database alone
+    assert ("twice" in told) is strict and told.count("- ") == len(found.reasons)
+
+
 def test_noise_of_ones_own_says_what_epsilon_covers():
     words = "the noisy {median} and any number of releases made of it"
     own = Guarantee("strict", 0.5, ("package",), covers="own", words=words)
@@ -178,6 +219,9 @@ def test_groups_and_secure_noise_are_told():
     told = statement(seeded, 1), statement(secure, 1)
     for text in told:
         assert "22 candidates of the parameters, in 2 groups of records, the on" in text
+    alone = ppm.Candidates(seeded.model.model, {"a": grids["a"]}, groups=["a"] * 8)
+    told_alone = statement(fitted(alone, ppm.Capped(1.0)), 1)
+    assert "11 candidates of the parameters, the on" in told_alone
     assert "δ = 0 but for rounding" in told[0] and "guesses the seed" in told[0]
     assert "δ = 0." in told[1] and "seed" not in told[1] and "package" in told[1]
     # what was released before counts too

@@ -97,6 +97,31 @@ def test_a_factor_is_as_likely_as_noise_of_its_law_makes_it(monkeypatch, epsilon
     assert min(abs(mean(rate * epsilon) - right) for rate in (1, 4)) > 0.03
 
 
+@pytest.mark.parametrize("unit", [2.0**-12, 2.0**9])
+@pytest.mark.parametrize(
+    "mechanism_in",
+    [
+        lambda unit: Bins(5, special=[0, 30 * unit], tail=2, above=4),
+        lambda unit: Means(special=[0, 30 * unit]),
+        lambda unit: Margins(["y"], bins=5, special=[0, 30 * unit], above=4),
+    ],
+    ids=["bins", "means", "margins"],
+)
+def test_another_unit_gives_the_same_release_in_that_unit(mechanism_in, unit):
+    values = lognormal(3, 0.6, 300)
+    values[::7], values[::11] = 0.0, 30.0
+
+    def released(unit):
+        mechanism = mechanism_in(unit)
+        plan = planned(unit * values, mechanism, 0.7, limits=(-unit, 900 * unit))
+        # some are higher than any that were published
+        table = plan.published.assign(y=unit * values[::-1] ** 1.2)
+        made = mechanism.release(table, plan, random_seed=2).synthetic
+        return np.asarray(made["y"] if isinstance(made, dict) else made, dtype=float)
+
+    assert released(unit) == pytest.approx(unit * released(1.0), rel=1e-9)
+
+
 def test_shares_of_special_values_are_a_whole_at_most(monkeypatch):
     mechanism = Means(special=[0, 1])
     plan = planned(
