@@ -6,53 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from cells import cell_of, of_chapter
+from cells import after, known_fit, of_chapter
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import agreement, application
+from ppm_book.chapters import application
 
 close = np.testing.assert_allclose
-
-
-def known_fit(delta, weights=(1.0, 0.5), **more):
-    """What cells read of a fit, each number another one."""
-    read = {
-        "error": delta / 50,
-        "typical": delta / 2,
-        "by_chain": np.array([0.7, 1.0]) * delta,
-        "r_hat": 1 + delta / 1000,
-        "r_hat_log_likelihood": 1 + delta / 500,
-        "effective_draws": 10 * delta,
-        "divergences": None,
-        "agree": True,
-    }
-    return SimpleNamespace(
-        local_bound=delta,
-        oscillation_bound=1.5 * delta,
-        weights=np.array(weights),
-        terms=ppm.Terms(np.array(weights)),
-        diagnostics=SimpleNamespace(**read),
-        epsilon=lambda m=1: 2 * m * delta,
-        **more,
-    )
-
-
-def after(chapter, words, **names):
-    """Names after one cell; ``tables`` are those that it shows."""
-    tables = []
-    stub = SimpleNamespace(
-        table=lambda table, *_, **__: tables.append(table), save=lambda *_: None
-    )
-    names = {
-        "np": np,
-        "pd": pd,
-        "ppm": ppm,
-        "page": stub,
-        "agreement": agreement,
-    } | names
-    exec(cell_of(chapter, words), names)
-    return SimpleNamespace(**names | {"tables": tables})
 
 
 # ---- the application -----------------------------------------------------------------------------
