@@ -87,9 +87,10 @@ def after(chapter, *words, **names):
     """Names after the cells with these words, one after the other.
 
     Of the result ``tables`` are those that the cells show, with their ``captions``, ``saved``
-    those that they save, by name, and ``violins`` the groups of each panel with violins.
+    those that they save, by name, ``figures`` those that they draw, and ``violins`` the groups
+    of each panel with violins.
     """
-    tables, captions, saved, violins = [], [], {}, []
+    tables, captions, saved, figures, violins = [], [], {}, [], []
 
     def shown(table, caption, **_):
         tables.append(table)
@@ -101,6 +102,11 @@ def after(chapter, *words, **names):
         save_values=lambda values, **_: saved.update(values=values),
         surely_less=page.surely_less,
     )
+
+    def panels(*some, **options):
+        figure, axes = plots.panels(*some, **options)
+        figures.append(figure)
+        return figure, axes
 
     def kept(axes, groups, **options):
         violins.append((groups, options))
@@ -114,9 +120,9 @@ def after(chapter, *words, **names):
         "page": a_page,
         "agreement": agreement,
         "application": application,
-        "plots": SimpleNamespace(**vars(plots) | {"violins": kept}),
+        "plots": SimpleNamespace(**vars(plots) | {"panels": panels, "violins": kept}),
     } | names
     for of_cell in words:
         exec(cell_of(chapter, of_cell), names)
     names |= {"tables": tables, "captions": captions, "saved": saved}
-    return SimpleNamespace(**names | {"violins": violins})
+    return SimpleNamespace(**names | {"figures": figures, "violins": violins})

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from cells import after, known_fit, of_chapter
 from scipy import stats
 
@@ -349,36 +348,6 @@ def test_fewer_draws_have_the_average_of_the_largest_of_their_parts():
     assert [*table.index] == ["2", "4", "8", "20", "40", "80"]
     close(table["Unweighted"], [40, 41, 43, 49, 59, 79])
     close(table["DPweighted"], table["Unweighted"] / 2)
-
-
-def test_the_error_of_a_largest_loss_is_that_of_the_record_that_has_it():
-    records = xr.Dataset(
-        {
-            "local_bound": ("mechanism", [2.0, 3.0]),
-            "loss_integrated": (("mechanism", "left_out"), [[1.0, 3, 2], [5, 4, 0]]),
-            "loss_integrated_error": (
-                ("mechanism", "left_out"),
-                [[7, 8, 9], [10, 11, 12]],
-            ),
-        },
-        coords={"mechanism": ["Weighted", "Weighted-M"], "left_out": [0, 1, 2]},
-    )
-    study = after(
-        "privacy_audit",
-        "def one_database",
-        audits=SimpleNamespace(exact=lambda *_, **__: records),
-        running=SimpleNamespace(executor=lambda: SimpleNamespace(map=map)),
-        **{"mean": 100, "public_width": 0.5, "seed": 1, "sizes": [4], "replicates": 2},
-        **dict.fromkeys(["truncate_at", "draws", "weight_draws"], 3),
-    ).study
-    close(
-        study.loc["Weighted", ["loss_integrated", "loss_integrated_error"]],
-        [[3, 8]] * 2,
-    )
-    close(
-        study.loc["Weighted-M", ["loss_integrated", "loss_integrated_error"]],
-        [[5, 10]] * 2,
-    )
 
 
 def test_several_releases_scatter_as_the_chapter_s_variance_says():

@@ -1,16 +1,21 @@
 """What cells of the chapters on strict ε show, against other ways to compute it."""
 
+import contextlib
 import re
+import tempfile
+import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from cells import after
+import xarray as xr
+from cells import after, cell_of
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import household, strict
+from ppm_book.chapters import household, strict, survey
 
 close = np.testing.assert_allclose
 COUNTS = np.array(household.COUNTS)
@@ -256,3 +261,293 @@ def test_each_table_of_costs_is_that_of_its_caption(widths):
     for table, words, width in zip(here.tables, here.captions, order, strict=True):
         assert words.startswith(f"ε = {width:g}: ")
         assert table.loc["Bins", "levels off by"] == f"{width:.1f}"
+
+
+# ---- the strict release --------------------------------------------------------------------------
+
+
+def survey_of(education, income):
+    table = pd.DataFrame({"education": education, "income": income})
+    return SimpleNamespace(
+        table=table, subsample=lambda *_, **__: survey_of(education, income)
+    )
+
+
+def test_groups_of_a_release_are_those_of_the_next_chapter(monkeypatch, capsys):
+    sizes = {"a": 99, "b": 100, "c": 101}
+    first = survey_of(np.repeat([*sizes], [*sizes.values()]), np.arange(300.0))
+    second = survey_of([*"abcd"], [1.0, 2.0, 3.0, 4.0])
+    whole = SimpleNamespace(by_quarter=lambda: (first, second))
+    survey = SimpleNamespace(load=lambda *_, **__: whole)
+    monkeypatch.setattr(strict, "survey", survey)
+    given = {"ce_data": "", "records": 0, "seed": 1}
+    here = after("strict_release", "def with_groups", survey=survey, **given)
+    known = strict.last_and_this_year(**given)
+    assert here.last_year.equals(known[0])
+    assert here.with_groups(here.confidential).equals(known[1])
+    assert [*known[1]["group"]] == ["other", "b", "c", "other"]
+    said = "300 published incomes, in 3 groups\n"
+    assert capsys.readouterr().out == said
+
+
+def test_released_means_of_groups_stand_beside_the_published_ones(tmp_path, capsys):
+    def table(*incomes):
+        return pd.DataFrame({"group": [*"aab"], "income": np.array(incomes)})
+
+    asked = []
+    release = SimpleNamespace(
+        statement="One. Two; three.", synthetic=table(5e3, 7e3, 9e3)
+    )
+    chosen = SimpleNamespace(
+        mechanism="Means", save=lambda _: None, release=lambda *_, **__: release
+    )
+
+    def best(goal, epsilon):
+        asked.append((goal, epsilon))
+        return chosen
+
+    for widths in [0.05, 0.1, 0.25], [0.5, 1.0]:
+        source = cell_of("strict_release", "chosen = rehearsal.best")
+        *_, last = source.partition("incomes = {")
+        names = {
+            **{"np": np, "pd": pd, "Path": Path, "tempfile": tempfile},
+            **{"warnings": warnings, "widths": widths, "confidential": None},
+            "ppm": SimpleNamespace(release=SimpleNamespace(Confidential=lambda _: _)),
+            "rehearsal": SimpleNamespace(best=best),
+            "with_groups": lambda _: None,
+            "last_year": table(1e3, 4e3, 2e3),
+        }
+        exec(source, names)
+        shown = eval(last[last.index("pd.DataFrame") :], names)
+        close(shown.loc[["a", "b"], "published"], [2500, 2000])
+        close(shown.loc[["a", "b"], "released"], [6000, 9000])
+    assert asked == [("change", 0.1), ("change", 0.5)]
+
+
+def test_own_weights_have_the_list_of_the_next_chapter():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"income": rng.lognormal(11, 1, 50)})
+    limits = SimpleNamespace(limits={"income": strict.LIMITS})
+    given = {"power": 0.3, "plan": limits, "survey": survey}
+    here = after("strict_release", "def candidates(table", **given)
+    known, found = strict.posterior(0.3), here.candidates(table)
+    assert found.keys() == {"beta", "sigma"}
+    for name, values in known.candidates(table).items():
+        close(found[name], values)
+    values = survey.power_income(table["income"].to_numpy(), 0.3)
+    close(here.dollars(values), table["income"])
+    far = np.array([-1e3, 1e3])
+    close(here.dollars(far), known.back(far))
+    fits = [
+        ppm.fit(of(table), ppm.Unweighted(), draws=5, random_seed=1)
+        for of in (here.own.build, known.build)
+    ]
+    close(*(fit.record_bounds for fit in fits))
+
+
+def test_each_mark_of_the_comparison_is_the_error_of_its_mechanism_and_width():
+    goals, widths = ["levels, unchanged", "change", "shapes"], [0.1, 0.5]
+    names = {"Own weights": "own", "Bins": "bins", "Means": "means"}
+    places = [("published", 0.0)]
+    places += [(one, width) for one in names.values() for width in widths]
+    places += [("free", np.inf)]
+    numbers = np.random.default_rng(1).exponential(size=(8, 3))
+    index = pd.MultiIndex.from_tuples(places)
+    table = pd.DataFrame(numbers, index, goals)
+    here = after(
+        "strict_release",
+        "questions = {",
+        compared=SimpleNamespace(table=table),
+        widths=widths,
+        **{"own": "own", "bins": "bins", "means": "means"},
+    )
+    titles = "means:", "level changed", "shape changed"
+    for axes, goal, words in zip(here.figure.axes, goals, titles, strict=True):
+        assert words in axes.get_title()
+        ends = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
+        assert ends == {
+            "published": table[goal]["published", 0.0],
+            "unprotected": table[goal]["free", np.inf],
+        }
+        assert len(axes.collections) == 2
+        for marks, width in zip(axes.collections, widths, strict=True):
+            assert marks.get_label() == f"ε = {width:g}"
+            errors = marks.get_offsets()[:, 0]
+            close(errors, [table[goal][one, width] for one in names.values()])
+    ticks = here.figure.axes[0].get_yticklabels()
+    assert [tick.get_text() for tick in ticks] == [*names]
+
+
+def test_each_curve_of_noise_has_its_name_at_its_end():
+    here = after("strict_release", '"a noisy sum"', epsilon=0.1)
+    (axes,) = here.figure.axes
+    for line, text in zip(axes.lines, axes.texts, strict=True):
+        x, y = line.get_xydata().T
+        close(x, here.n)
+        close(y, here.noises[text.get_text()])
+        close(text.get_position()[1], y[-1])
+        assert text.get_color() == line.get_color()
+
+
+# ---- your own model ------------------------------------------------------------------------------
+
+
+class Recorder:
+    """In place of PyMC: keeps what the answers are said to depend on."""
+
+    def Model(self):
+        return contextlib.nullcontext(self)
+
+    def Normal(self, name, *_, **__):
+        return {"intercept": 0.5, "slope": np.array([-0.7, 1.1])}[name]
+
+    def Bernoulli(self, name, logit_p, observed):
+        self.logit, self.observed = logit_p, observed
+
+
+def test_a_model_has_the_answers_that_the_survey_asks_for():
+    pm = Recorder()
+    here = after("your_own_model", "def asked(", "def build(table)", pm=pm, seed=1)
+    crowd = here.asked(200_000, -1.4, np.random.default_rng(2))
+    for age, insured in (20, 0), (45, 1), (79, 1):
+        alike = crowd[(crowd["age"] == age) & (crowd["insured"] == insured)]
+        logit = 0.3 - 0.03 * (age - 45) - 1.4 * insured
+        law = stats.bernoulli(1 / (1 + np.exp(-logit)))
+        close(
+            alike["answer"].mean(), law.mean(), atol=5 * law.std() / len(alike) ** 0.5
+        )
+    assert crowd["age"].agg(["min", "max"]).tolist() == [18, 79]
+    close(crowd["insured"].mean(), 0.8, atol=0.01)
+    table = crowd.head(5)
+    here.build(table)
+    logit = 0.5 - 0.7 * (table["age"] - 45) / 10 + 1.1 * table["insured"]
+    close(pm.logit, logit)
+    assert np.array_equal(pm.observed, table["answer"])
+
+
+def test_shares_by_age_are_those_of_the_group_s_people():
+    ages = [18, 30, 31, 45, 46, 60, 61, 79]
+    table = pd.DataFrame({"age": ages, "answer": [0, 1, 0, 0, 1, 1, 1, 0]})
+    answers = np.array([[0, 0, 1, 0, 1, 0, 1, 1], [1, 0, 1, 1, 1, 0, 1, 1]])
+    shares = after(
+        "your_own_model",
+        "groups_of_age = pd.cut",
+        table=table,
+        synthetic_answers=xr.DataArray(answers, dims=["release", "record"]),
+    ).shares
+    assert [*shares.index] == ["18–30", "31–45", "46–60", "61–79"]
+    close(shares["confidential"], [0.5, 0, 1, 0.5])
+    close(shares["synthetic"], [0.25, 0.75, 0.5, 1])
+
+
+def test_a_bound_in_another_unit_is_that_of_a_fit_in_this_unit():
+    here = after("your_own_model", "factors = {", draws=40, seed=3)
+    (beta,), sigma = here.fit.theta["beta"].T, here.fit.theta["sigma"]
+    units = here.units.set_index("Unit of expenditures")
+    known = {
+        "million dollars": 1e-3,
+        "thousand dollars": 1,
+        "dollars": 1e3,
+        "cents": 1e5,
+    }
+    assert {*units.index} == {*known}
+    for unit, k in known.items():
+        log_p = stats.norm(k * beta[:, None], k * sigma[:, None]).logpdf(
+            k * here.spending
+        )
+        close(units.loc[unit], [np.abs(log_p).max(), 2 * np.abs(log_p).max()])
+
+
+def test_diagnostics_stand_under_the_number_of_draws_of_their_fit():
+    asked = []
+
+    def a_fit(draws):
+        return SimpleNamespace(draws=draws, summary=lambda m: {"ε": m * draws})
+
+    def fit(model, rule, draws, **_):
+        asked.append(draws)
+        return a_fit(draws)
+
+    for draws, few in (500, 20), (100, 10):
+        table = after(
+            "your_own_model",
+            "diagnostics = pd.DataFrame",
+            ppm=SimpleNamespace(fit=fit),
+            survey=a_fit(draws),
+            **dict.fromkeys(["model", "rule"]),
+            **{"chains": 3, "draws": draws, "seed": 1, "releases": 5},
+        ).diagnostics
+        assert asked[-1] == few
+        assert table.loc["ε"].to_dict() == {
+            f"{3 * draws:,} draws": 5 * draws,
+            f"{3 * few:,} draws": 5 * few,
+        }
+
+
+def test_the_chance_of_a_yes_is_that_of_the_insured_at_45_under_each_rule():
+    def theta(*logits):
+        logits = np.array(logits)
+        # 10 and -3 cancel out at 45 alone
+        slopes = np.column_stack([np.full(len(logits), -3.0), logits - 10])
+        return {"intercept": np.full(len(logits), 10.0), "slope": slopes}
+
+    where = {"limits": [1.0, 0, 0], "capped": [0, 1.0, 0], "free": [0, 0, 1.0]}
+    rules = SimpleNamespace(
+        Capped=lambda width: {1.0: "capped"}[width],
+        Unweighted=lambda: "free",
+        fit=lambda model, rule, draws: SimpleNamespace(terms=rule),
+    )
+    of_published = SimpleNamespace(theta=theta(-1.0, 3.0))
+    here = after(
+        "your_own_model",
+        "def yes_of_insured",
+        "rng.choice(of_insured",
+        ppm=rules,
+        limited="limits",
+        listed=SimpleNamespace(probabilities=where.get),
+        candidates=theta(-2.0, 0.0, 2.0),
+        survey=SimpleNamespace(unweighted=of_published),
+        seed=1,
+    )
+    law = stats.logistic.cdf
+    close([*here.shown.values()], law([-2, 0, 2]))
+    assert [*here.shown] == ["Limits", "Own weights", "Data"]
+    ((groups, _),) = here.violins
+    said = ["published\nalone, ε = 0", "limits,\nε = 1", "own weights,\nε = 1"]
+    assert [*groups] == [*said, "nothing\nprotected"]
+    for values, logits in zip(groups.values(), ([-1, 3], -2, 0, 2), strict=True):
+        close(np.unique(values), law(logits))
+
+
+def test_what_a_list_carries_is_read_off_its_probabilities():
+    lists = {}
+    library = SimpleNamespace(
+        Normal=ppm.Normal,
+        fit=ppm.fit,
+        Candidates=lambda model, values: lists.update(values) or model,
+    )
+    here = after("your_own_model", "def list_of(d, r", ppm=library, seed=1)
+    for d, r in (1, 2.0), (3, 4.0):
+        model, nearest = here.list_of(d, r, people=100, size=400)
+        # in standard errors 1/10 of a coefficient, of which the true ones are r each
+        close(lists["beta"].std(axis=0), r / 10, rtol=0.15)
+        estimate = np.linalg.lstsq(model.predictors, model.values)[0]
+        close(estimate, r / 10, atol=0.5)
+        apart = [np.sqrt(np.mean((one - estimate) ** 2)) * 10 for one in lists["beta"]]
+        close(nearest, min(apart))
+        public = ppm.Candidates(model, lists)
+        chances = public.probabilities(ppm.fit(public, ppm.Unweighted(), draws=1).terms)
+        close(here.left(public, ppm.Unweighted()), 1 / np.sum(chances * chances))
+    rows = after(
+        "your_own_model",
+        "rows.append([d, *free",
+        list_of=lambda d, r: ((d, r), d + r / 10),
+        left=lambda public, rule: (
+            1000 * isinstance(rule, ppm.Limited) + 10 * public[0] + public[1]
+        ),
+    ).carried.set_index("parameters")
+    for d in (1, 2, 4, 8):
+        expected = [10 * d + 3, 10 * d + 5, 1000 + 10 * d + 5, d + 0.5]
+        close(rows.loc[d].astype(float), expected)
+    assert [*rows][2:] == ["left under limits, r = 5", "nearest, r = 5"]
+    assert [*rows][:2] == ["left, r = 3", "left, r = 5"]
