@@ -70,6 +70,7 @@ def known_fit(delta, weights=(1.0, 0.5), **more):
         "r_hat_log_likelihood": 1 + delta / 500,
         "effective_draws": 10 * delta,
         "divergences": None,
+        "faults_besides_r_hat": (),
         "agree": True,
     }
     return SimpleNamespace(

@@ -9,7 +9,7 @@ from cells import after, known_fit, of_chapter
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import application
+from ppm_book.chapters import application, ledger_values
 
 close = np.testing.assert_allclose
 
@@ -468,3 +468,295 @@ def test_a_rule_holds_the_truth_as_often_as_its_intervals_do():
     of = table[table["rule"] == "one release, weight known"].head(12)
     ratio = np.repeat([3, np.nan, 9 * 4, np.nan], 3) / off.var(ddof=1)
     close(of["variance ratio"], ratio)
+
+
+# ---- settings of the application -----------------------------------------------------------------
+
+
+def test_income_comes_back_from_every_scale():
+    table = pd.DataFrame({"income": [-5_000.0, 0.0, 20_000.0, 3e5]})
+    data = SimpleNamespace(table=table, nonpositive=2)
+    data.subsample = lambda *_, **__: data
+    survey = SimpleNamespace(
+        load=lambda _: data, predictor_matrix=lambda _: (None, None)
+    )
+    given = {"survey": survey, "ce_data": "", "records": 0, "seed": 1}
+    here = after(
+        "application_settings",
+        "def dollars(scale, y)",
+        **given,
+        **{"income_floor": 2.0, "chains": 2, "draws": 3},
+    )
+    incomes = table["income"].to_numpy()
+    # in thousands and in ten thousands, and raised to the floor on the other scale
+    close(here.scaled("asinh of thousands"), np.arcsinh([-5, 0, 20, 300]))
+    close(here.scaled("asinh of ten thousands"), np.arcsinh([-0.5, 0, 2, 30]))
+    close(here.scaled("log"), np.log([2, 2, 2e4, 3e5]))
+    for scale in here.units:
+        close(here.dollars(scale, here.scaled(scale)), incomes, atol=1e-9)
+    close(here.dollars("log", here.scaled("log")), [2, 2, 2e4, 3e5])
+
+
+DP, LAST = ppm.ByRisk(0.7, 0.0), ppm.ByRisk(0.5, -0.3)
+STATISTICS = {"mean": 10.0, "median": 20.0, "90th percentile": 40.0}
+
+
+def partner(rule):
+    return ppm.OneWeight(like=rule, fits=2)
+
+
+def read_fit(delta, *off, agree=True, **more):
+    """A fit whose releases are off the data by so many shares, in turn."""
+    fit = known_fit(delta, **more)
+    fit.diagnostics.agree = agree
+    fit.of_releases = {
+        name: truth * (1 + np.array(off)) for name, truth in STATISTICS.items()
+    }
+    return fit
+
+
+def test_a_model_misses_the_points_of_the_criterion_and_no_others():
+    here = after(
+        "application_settings",
+        "def missed(found)",
+        statistics={},
+        income=None,
+    )
+    here.truth.update(STATISTICS)
+
+    def missed(*deltas, off=0.0, agree=True, later=0.0):
+        fits = [read_fit(10.0, *[off] * 20, *[later] * 80, agree=agree)]
+        fits += [read_fit(delta) for delta in deltas]
+        rules = ppm.Unweighted(), DP, LAST
+        return here.missed(dict(zip(rules, fits, strict=False)))
+
+    # errors are a fiftieth of a bound: two of both together are 4 √(10² + 8²) / 100
+    assert missed(10.0, 8.0) == "none"
+    # apart by more than the noise, and the same but for a tenth at most
+    assert missed(10.0, 10 + 0.1) == "none"
+    assert missed(10.0, 10 + 0.55) == "2"
+    assert missed(10.0, 8.0, agree=False) == "1"
+    assert missed(10.0, 8.0, off=0.11) == "3"
+    assert missed(10.0, 8.0, off=-0.11) == "3"
+    assert missed(10.0, 8.0, off=0.09) == missed(10.0, 8.0, later=0.2) == "none"
+    assert missed(10.0, 10.55, off=0.2, agree=False) == "1, 2, 3"
+
+
+def test_a_model_s_row_has_its_bounds_r_hats_and_statistics():
+    fits = {
+        ("log", 1): {
+            ppm.Unweighted(): read_fit(80.0, *[0.5] * 20, *[0.0] * 80),
+            DP: read_fit(9.0),
+            LAST: read_fit(3.0, agree=False),
+        },
+        ("log", 10): {ppm.Unweighted(): read_fit(90.0, -0.2), DP: read_fit(5.0)},
+    }
+    (table,) = after(
+        "application_settings",
+        "published = np.array",
+        fits=fits,
+        ends=[(0.7, 0.0), (0.5, -0.3)],
+        truth=STATISTICS,
+        missed=lambda found: f"{len(found)} fits",
+    ).tables
+    row, other = table.loc["log", 1], table.loc["log", 10]
+    close(row[["Unweighted", "(0.7, 0)", "(0.5, -0.3)"]].astype(float), [80, 9, 3])
+    apart = stats.gmean([78.7 / 80, 10.1 / 9, 2.25 / 3])
+    logs = np.log([78.7 / 80, 10.1 / 9, 2.25 / 3])
+    spread = np.sqrt(logs.var() + np.log(apart) ** 2)
+    close(row["off the paper's"], np.exp(spread))
+    close([row["R-hat"], row["R-hat, log-lik."]], [1.08, 1.16])
+    assert row["fits agree"] == "1 of 3"  # the first's second R-hat is too high
+    # of the first twenty releases
+    close([row["mean (%)"], other["mean (%)"]], [50, -20])
+    close(row["90th percentile (%)"], 50)
+    assert row["misses"] == "3 fits"
+    assert np.isnan(other[["(0.5, -0.3)", "off the paper's"]].astype(float)).all()
+
+
+def test_equal_bounds_have_their_errors_and_a_winner_only_where_it_is_sure():
+    rng = np.random.default_rng(1)
+
+    def around(delta, off, **more):
+        return read_fit(delta, *rng.normal(off, 0.01, 50), **more)
+
+    sure = {
+        ppm.Unweighted(): around(9.0, 0.3),
+        DP: around(8.0, -0.1),
+        partner(DP): around(10.0, 0.2),
+        LAST: around(4.0, 0.3),
+        partner(LAST): around(3.0, 0.1),
+    }
+    unsure = sure | {DP: around(8.0, -0.1, agree=False), partner(LAST): sure[LAST]}
+    here = after(
+        "application_settings",
+        "told = {",
+        "def typical(one, name)",
+        fits={("log", 1): sure, ("log", 2): unsure, ("log", 3): {DP: None}},
+        ends=[(0.7, 0.0), (0.5, -0.3)],
+        partner=partner,
+        truth=STATISTICS,
+    )
+    (table,) = here.tables
+    winners = {
+        ("log, K = 1", "(0.7, 0)"): "DPweighted",
+        ("log, K = 1", "(0.5, -0.3)"): "EMweighted",
+        ("log, K = 2", "(0.7, 0)"): "",
+        ("log, K = 2", "(0.5, -0.3)"): "",
+    }
+    models = {"log, K = 1": sure, "log, K = 2": unsure}
+    rules = {"(0.7, 0)": DP, "(0.5, -0.3)": LAST}
+    for (statistic, model, setting), row in table.iterrows():
+        found, rule = models[model], rules[setting]
+        one, other = found[rule], found[partner(rule)]
+        of = [
+            application.typical(
+                100 * (x.of_releases[statistic] / STATISTICS[statistic] - 1)
+            )
+            for x in (found[ppm.Unweighted()], one, other)
+        ]
+        columns = ["Unweighted", "DPweighted", "EMweighted"]
+        close(row[columns].astype(float), [size for size, _ in of])
+        close(row["difference"], of[1][0] - of[2][0])
+        close(row["±"], 2 * np.sqrt(of[1][1] ** 2 + of[2][1] ** 2))
+        close(row["Δ of EM over DP's"], other.local_bound / one.local_bound)
+        assert row["closer"] == winners[model, setting]
+    # the violins of the figure, in thousands
+    labels = [
+        "Unw.",
+        "DP\n(0.7, 0)",
+        "EM\n(0.7, 0)",
+        "DP\n(0.5, -0.3)",
+        "EM\n(0.5, -0.3)",
+    ]
+    for (groups, options), (model, found) in zip(
+        here.violins, models.items(), strict=True
+    ):
+        assert [*groups] == labels
+        for values, fit in zip(groups.values(), found.values(), strict=True):
+            close(values, fit.of_releases["90th percentile"] / 1000)
+        looks = ["Unweighted", "DPweighted", "EMweighted", "DPweighted", "EMweighted"]
+        assert options["colours"] == [here.plots.COLOURS[who] for who in looks]
+        assert model in [axes.get_title() for axes in here.figures[0].axes]
+    close(here.figures[0].axes[0].lines[0].get_ydata(), 40 / 1000)
+
+
+def test_a_prior_s_bound_is_told_with_whose_it_is():
+    # the third column has one unit of its kind
+    predictors = np.array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 0]])
+    bounds = {0.1: [5.0, 3, 4, 1], 1.0: [1, 2, 9, 3], 10.0: [2, 8, 7, 6]}
+
+    def fit(model, terms, **_):
+        return known_fit(max(bounds[model]), record_bounds=np.array(bounds[model]))
+
+    library = SimpleNamespace(fit=fit, Terms=ppm.Terms, ByRisk=ppm.ByRisk)
+    (table,) = after(
+        "application_settings",
+        "def by_prior",
+        ppm=library,
+        running=SimpleNamespace(kept=unkept),
+        read=lambda fit, *_: fit,
+        mixture=lambda scale, k, prior: prior,
+        component_counts=[1, 2],
+        fits={("asinh of thousands", 1): {LAST: known_fit(1.0, np.ones(4))}},
+        ends=[(0.7, 0.0), (0.5, -0.3)],
+        predictors=predictors,
+        income=np.array([10.0, 20.0, 30.0, 40.0]),
+        **{"basis": [], "draws": 10, "seed": 1},
+    ).tables
+    assert [*table.index] == [0.1, 1, 10]
+    close(table["Δ"], [5, 9, 8])
+    close(table["±"], 2 * np.array([5, 9, 8]) / 50)
+    close(table["from an income of"], [10, 30, 20])
+    assert table["the only one of its kind"].tolist() == [False, True, False]
+    close(table["largest bound of the others"], [5, 3, 8])
+    assert table["chains agree"].all()
+
+
+def test_weights_that_count_neighbours_stand_at_their_radius():
+    income = np.array([10.0, 11, 13, 40, 45, 100])
+    known = pd.DataFrame(
+        {"gender": 1, "age": 2, "region": [*"aaabbb"], "more": [*range(6)]}
+    )
+    bounds = np.array([9.0, 1, 2, 3, 4, 7])
+    (table,) = after(
+        "application_settings",
+        "effect = pd.DataFrame",
+        data=SimpleNamespace(table=known),
+        chosen={ppm.Unweighted(): SimpleNamespace(record_bounds=bounds)},
+        income=income,
+    ).tables
+    assert len(table) == 10
+    middle = np.median(income)
+    for (unit, radius), row in table.iterrows():
+        weights = []
+        for i in range(6):
+            others = [
+                j
+                for j in range(6)
+                if known["region"][j] == known["region"][i] and j != i
+            ]
+            reach = radius * (income[i] if unit == "share of the income" else 1)
+            far = [abs(income[j] - income[i]) > reach for j in others]
+            weights.append(1 - np.mean(far))
+        close(row["average weight"], np.mean(weights))
+        close(row["records removed"], weights.count(0))
+        close(row["bound before refitting"], np.max(weights * bounds))
+    shares = [0.05, 0.1, 0.2, 0.4, 0.8]
+    close(
+        [radius for _, radius in table.index], [*shares, *np.multiply(shares, middle)]
+    )
+
+
+def test_the_ledger_has_the_distances_in_standard_deviations_of_resamples():
+    rng = np.random.default_rng(1)
+    found = {
+        rule: read_fit(delta, *rng.normal(off, 0.01, 50))
+        for rule, delta, off in [
+            (ppm.Unweighted(), 9.0, 0.3),
+            (DP, 8.0, -0.1),
+            (partner(DP), 10.0, 0.2),
+            (LAST, 4.0, 0.4),
+            (partner(LAST), 3.0, 0.1),
+        ]
+    }
+    income = np.array([4.0, 9, 12, 15])
+
+    def typical(one, name):
+        return application.typical(100 * (one.of_releases[name] / STATISTICS[name] - 1))
+
+    values = after(
+        "application_settings",
+        "page.save_values(values",
+        ledger_values=ledger_values,
+        told={("asinh of thousands", 2): found},
+        ends=[(0.7, 0.0), (0.5, -0.3)],
+        units={"asinh of thousands": 1, "asinh of ten thousands": 1},
+        partner=partner,
+        truth=STATISTICS,
+        statistics={name: ppm.release.measure.STATISTICS[name] for name in STATISTICS},
+        income=income,
+        typical=typical,
+        **{"data": None, "seed": 1},
+    ).saved["values"]
+    close(values["compared: settings"]["value"], [0.7, 0, 0.5, -0.3])
+    assert values["K whose chains agree, asinh of thousands"]["value"] == [2]
+    assert values["K whose chains agree, log"]["value"] == []
+    label = "K = 2, asinh of thousands"
+    close(values[f"{label}: local bound of Unweighted"]["value"], 9)
+    close(values[f"{label}: local bound of DPweighted"]["value"], [8, 4])
+    for name in ("mean", "90th percentile"):
+        again = ppm.release.measure.resample(income, name, resamples=200, random_seed=1)
+        unit = 100 * np.sqrt(again.var(ddof=1)) / STATISTICS[name]
+        base, *dp = (
+            typical(found[rule], name) for rule in (ppm.Unweighted(), DP, LAST)
+        )
+        em = [typical(found[partner(rule)], name) for rule in (DP, LAST)]
+        for who, sizes in {"DPweighted": dp, "EMweighted": em}.items():
+            told = values[f"{label}: distances of the {name}, {who}"]
+            close([told["value"], told["error"]], np.transpose(sizes))
+        told = values[f"{label}: DPweighted and Unweighted, difference of the {name}"]
+        close(told["value"], [(size - base[0]) / unit for size, _ in dp])
+        close(
+            told["error"], [np.sqrt(error**2 + base[1] ** 2) / unit for _, error in dp]
+        )
