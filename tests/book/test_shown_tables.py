@@ -740,8 +740,8 @@ def test_the_ledger_has_the_distances_in_standard_deviations_of_resamples():
         **{"data": None, "seed": 1},
     ).saved["values"]
     close(values["compared: settings"]["value"], [0.7, 0, 0.5, -0.3])
-    assert values["K whose chains agree, asinh of thousands"]["value"] == [2]
-    assert values["K whose chains agree, log"]["value"] == []
+    close(values["K whose chains agree, asinh of thousands"]["value"], [2])
+    assert not np.size(values["K whose chains agree, log"]["value"])
     label = "K = 2, asinh of thousands"
     close(values[f"{label}: local bound of Unweighted"]["value"], 9)
     close(values[f"{label}: local bound of DPweighted"]["value"], [8, 4])
