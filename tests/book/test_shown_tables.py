@@ -760,3 +760,170 @@ def test_the_ledger_has_the_distances_in_standard_deviations_of_resamples():
         close(
             told["error"], [np.sqrt(error**2 + base[1] ** 2) / unit for _, error in dp]
         )
+
+
+# ---- what a recipient does with releases ---------------------------------------------------------
+
+
+def test_each_rule_s_interval_is_that_of_its_estimate_and_freedom(capsys):
+    def rules(q, v, alpha):
+        assert alpha == 0.25
+        return {"one": (4.0, 0.25, np.inf), "another rule": (3.0, 0.04, 2.0)}
+
+    after("using_releases", "from the three releases", rules=rules, q=None, v=None)
+    rows = capsys.readouterr().out.splitlines()[1:]
+    half = 0.5 * stats.norm.ppf(0.975), 0.2 * stats.t(2).ppf(0.975)
+    assert rows[0].split() == ["one", f"{4 - half[0]:.2f}", "to", f"{4 + half[0]:.2f}"]
+    assert rows[1].split()[-3:] == [f"{3 - half[1]:.2f}", "to", f"{3 + half[1]:.2f}"]
+
+
+def test_coverage_stands_at_its_rule_mechanism_and_quantity():
+    rules = ["one release as real", "parameter drawn", "fully synthetic"]
+    rules += ["partially synthetic", "one release, weight known"]
+    mechanisms = ["Unweighted", "Weighted", "Constant", "Published"]
+    quantities = ["mean", "90th percentile", "coefficient"]
+    index = pd.MultiIndex.from_product(
+        [[20, 80], quantities, mechanisms, rules],
+        names=["records", "quantity", "mechanism", "rule"],
+    )
+    columns = ["coverage (%)", "variance ratio", "bias / standard deviation", "error"]
+    numbers = np.random.default_rng(1).uniform(1, 99, (len(index), 4))
+    table = pd.DataFrame(numbers, index, columns)
+    here = after(
+        "using_releases",
+        'coverage = largest["coverage (%)"]',
+        "styles = [",
+        'ratio = largest["variance ratio"]',
+        "growing = table.xs",
+        table=table,
+        largest=table.loc[80],
+        mechanisms=mechanisms,
+        truth=dict.fromkeys(quantities, 0.0),
+        **{"sizes": [20, 80], "replicates": 900, "releases": 5},
+    )
+    coverage, ratio, growing = here.tables
+    # of so many replicates, of which each covers or not
+    error = stats.binom(900, 0.95).std() / 9
+    assert here.captions[0].endswith(f"The Monte Carlo error of 95 is {error:.1f}.")
+    for quantity in quantities:
+        for mechanism in mechanisms:
+            place = quantity, mechanism
+            for rule in rules:
+                row = table.loc[80, quantity, mechanism, rule]
+                close(coverage.loc[place, rule], row["coverage (%)"])
+                if rule in rules[1:4]:
+                    close(ratio.loc[place, rule], row["variance ratio"])
+            errors = table["error"].loc[80, quantity, :, "partially synthetic"]
+            relative = errors[mechanism] / errors["Unweighted"]
+            close(ratio.loc[place, "error / Unweighted"], relative)
+            for n in (20, 80):
+                row = table.loc[n, quantity, mechanism, "partially synthetic"]
+                for column in ("coverage (%)", "bias / standard deviation"):
+                    close(growing.loc[place, f"{column}, n = {n}"], row[column])
+    for axes, quantity in zip(here.figure.axes, quantities, strict=True):
+        assert axes.get_title() == quantity
+        *marks, level = axes.lines
+        close(level.get_xdata(), 95)
+        for line, rule in zip(marks, rules, strict=False):
+            assert line.get_label() == rule
+            close(line.get_xdata(), coverage.loc[quantity, rule])
+            assert [*line.get_ydata(orig=True)] == mechanisms
+    saved = here.saved
+    assert saved["coverage"] is coverage and saved["coverage_variances"] is ratio
+
+
+def test_other_starts_stand_beside_the_first_ones_by_their_chains():
+    readings = {
+        (who, how): {
+            "Δ": delta,
+            "smallest Δ of a chain": delta - 1,
+            "R-hat": 1 + delta / 100,
+            "R-hat, log-likelihood": 1 + delta / 10,
+            "chains agree": delta > 5,
+        }
+        for delta, (who, how) in enumerate(
+            [
+                (who, how)
+                for how in ("as above", "both sides")
+                for who in ("Unweighted", "DP")
+            ],
+            3,
+        )
+    }
+    before = {"Unweighted": ("Unweighted", "as above"), "DP": ("DP", "as above")}
+    later = {who: (who, "both sides") for who in before}
+    here = after(
+        "trusting_a_bound",
+        "starts = pd.DataFrame",
+        reading=readings.get,
+        before=before,
+        after=later,
+    )
+    (table,) = here.tables
+    for place, of in readings.items():
+        row = table.loc[place]
+        close(row["largest Δ of a chain"], of["Δ"])
+        for column in ("smallest Δ of a chain", "R-hat", "R-hat, log-likelihood"):
+            close(row[column], of[column])
+        assert (
+            here.saved["other_starts"].loc[place, "chains agree"] == of["chains agree"]
+        )
+
+
+def test_units_for_both_samplers_are_those_of_the_same_people():
+    rng, n = np.random.default_rng(1), 60
+    ages = pd.Categorical(rng.choice([*"abc"], n))
+    table = pd.DataFrame(
+        {"age": ages, "education": pd.Categorical(rng.choice([*"xy"], n))}
+    )
+    income = pd.Series(rng.lognormal(10, 1, n))
+    here = after(
+        "trusting_a_bound",
+        "few_X = np.column_stack",
+        data=SimpleNamespace(table=table),
+        income=income,
+        seed=1,
+    )
+    chosen, count = np.unique(here.some, return_counts=True)
+    assert len(chosen) == n // 2 and count.max() == 1
+    close(here.few_y, np.arcsinh(income[here.some] / 1000))
+    codes = table.apply(lambda column: column.cat.codes).to_numpy()[here.some]
+    close(here.few_X, np.column_stack([np.ones(n // 2), stats.zscore(codes)]))
+
+
+def test_fits_of_repeats_up_to_1000_records_are_those_of_their_studies():
+    asked, tables = [], []
+
+    def simulate(sizes, databases, **settings):
+        asked.append(([*sizes], [*databases], settings))
+        rows = [(n, i) for n in sizes for i in databases]
+        return pd.DataFrame(rows, columns=["size", "database"])
+
+    contraction = SimpleNamespace(
+        simulate=simulate,
+        table=lambda rows, studies, **_: tables.append((rows, studies)) or {},
+        named=lambda table, *_: {},
+        UP_TO_1000="up to 1,000",
+    )
+    settings = {"mean": 30.0, "truncate_at": 2.0, "draws": 9, "seed": 1}
+    after(
+        "poisson_contraction_study",
+        "def one_study(study)",
+        "table = contraction.table",
+        contraction=contraction,
+        ledger_values=ledger_values,
+        running=SimpleNamespace(executor=lambda: SimpleNamespace(map=map)),
+        tqdm=lambda done, **_: done,
+        **settings | {"studies": 36, "replicates": 5, "sizes": [50, 2000]},
+    )
+    assert len(asked) == 36
+    for study, (sizes, databases, given) in enumerate(asked):
+        # a third of the studies has 1,000 records as well; none shares a database
+        assert sizes == ([50, 1000, 2000] if study < 12 else [50, 2000])
+        assert databases == [5 * study + i for i in range(5)]
+        assert given == settings
+    (whole, studies), (near, some) = tables
+    assert (studies, some) == (36, 12)
+    assert {*whole["size"]} == {50, 2000} and len(whole) == 36 * 5 * 2
+    assert {*near["size"]} == {50, 1000} and len(near) == 12 * 5 * 2
+    assert near["database"].max() == 59
