@@ -292,6 +292,9 @@ def test_a_database_with_a_lone_40_has_its_largest_losses_beside_two_delta():
     (table,) = here.tables
     values, times = np.unique(ours.asked[0][0], return_counts=True)
     assert dict(zip(values, times, strict=True)) == {3: 100, 12: 50, 40: 1}
+    given = ours.asked[0][1]
+    assert given["public"] == (2, 12) and given["truncate_at"] == 1.5
+    assert (given["shape"], given["rate"]) == (1, 0.1)
     assert [*table.index] == ["Weighted", "Weighted-M"]
     for mechanism, row in table.iterrows():
         one = ours.made[0].sel(mechanism=mechanism)

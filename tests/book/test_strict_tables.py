@@ -55,7 +55,8 @@ def test_limits_of_each_place_have_their_width_their_loss_and_their_posterior():
     model = ppm.GammaPoisson(COUNTS)
     log_p = model.log_p({"mu": mu})
     at_five = model.log_p({"mu": np.array([5.0])})
-    assert len(table) == 5
+    places = ["-0.5 to 0.5", "-2.5 to -1.5", "-6 to -5", "-3.5 to -1.5"]
+    assert [*table.index] == [*places, "centred, -0.5 to 0.5"]
     for name, row in table.iterrows():
         low, high = map(float, re.findall(r"-?\d+\.?\d*", name))
         one = log_p - at_five if name.startswith("centred") else log_p
@@ -179,6 +180,11 @@ def test_each_mechanism_is_the_one_that_its_name_says():
         strict=strict,
         power=0.5,
     )
+    of_release = {"ppm": ppm, "pd": pd}
+    source = cell_of("strict_release", "bins = ppm.release.Bins")
+    exec("\n".join(source.splitlines()[:2]), of_release)
+    first = [of_release["bins"], of_release["means"]]
+    assert [*here.MECHANISMS.values()][:2] == first
     own, *limits = [*here.MECHANISMS.values()][2:]
     assert str(own) == str(strict.posterior(0.5)) and own.center is None
     for name, one in [*here.MECHANISMS.items()][3:]:

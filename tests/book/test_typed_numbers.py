@@ -74,6 +74,14 @@ def alone(mu):
     return np.log(2 * np.pi * mu) / 2
 
 
+def in_cells(name, pattern):
+    """Number that a chapter's code has at one place."""
+    cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    ((number),) = {*re.findall(pattern, code)}
+    return float(number.replace("_", ""))
+
+
 SUMS = GIVEN["theory"].log_lik @ GIVEN["theory"].weights
 APART = (131 - 128.5) / 4
 
@@ -210,6 +218,88 @@ TYPED = [
         2 * stats.norm.ppf(0.975),
     ),
     ("using_releases", "${:.2f}$ stated standard errors", stats.norm.ppf(0.975)),
+    # settings of a cell that the text tells
+    (
+        "your_own_model",
+        "Imagine that we asked {:.0f} adults",
+        in_cells("your_own_model", r"asked\((\d+), -1\.4"),
+    ),
+    (
+        "your_own_model",
+        "confidential survey has asked {:,.0f} adults",
+        in_cells("your_own_model", r"asked\((\d+), -0\.6"),
+    ),
+    (
+        "your_own_model",
+        "one fit of {:.0f} expenditures",
+        in_cells("your_own_model", r"normal\(9\.0, 2\.0, (\d+)\)"),
+    ),
+    (
+        "your_own_model",
+        "and {:.0f} published rows",
+        in_cells("your_own_model", r"table\.head\((\d+)\)"),
+    ),
+    (
+        "your_own_model",
+        "each with a weight of {:g}",
+        in_cells("your_own_model", r"full\(len\(table\), ([\d.]+)\)"),
+    ),
+    (
+        "your_own_model",
+        "**A weight** of {:g},",
+        in_cells("your_own_model", r"center=\w+, weight=([\d.]+)\)"),
+    ),
+    (
+        "your_own_model",
+        "draws {:,.0f} candidates for a regression of {:.0f} records",
+        in_cells("your_own_model", r"size=(\d+_\d+)\)"),
+        in_cells("your_own_model", r"people=(\d+)"),
+    ),
+    (
+        "privacy_audit",
+        "{:.0f} counts of 3, 50 of 12 and a lone 40",
+        in_cells("privacy_audit", r"repeat\(\[3, 12, 40\], \[(\d+), 50, 1\]\)"),
+    ),
+    (
+        "strict_more",
+        "{:.0f} ordinary counts and one of 18, the limits $\\pm {:.0f}$",
+        7 * in_cells("strict_more", r"\[3, 4, 4, 5, 5, 6, 7\], (\d+)\)"),
+        in_cells("strict_more", r"log_likelihood, -1, (\d)\)"),
+    ),
+    ("strict_more", "the two lines meet at {:.0f} records", 3 / 0.5 / 0.1),
+    (
+        "strict_more",
+        "which was 0.2: a yes is a {:.0f} and a no is $-{:.1f}$",
+        (1 - 0.2) / np.sqrt(0.2 * 0.8),
+        0.2 / np.sqrt(0.2 * 0.8),
+    ),
+    (
+        "strict_more",
+        "This year {:.0f} % say yes, so the mean is {:.2f}.",
+        percent(in_cells("strict_more", r"np\.array\(\[([\d.]+), 0\.7\]\)")),
+        0.3 * 2 - 0.7 * 0.5,
+    ),
+    (
+        "strict_release",
+        "with at least {:.0f} published units is a group",
+        in_cells("strict_release", r"counted >= (\d+)"),
+    ),
+    (
+        "trusting_a_bound",
+        "To keep it short we take {:.0f} units",
+        in_cells("trusting_a_bound", r"min\((\d+), len"),
+    ),
+    (
+        "application_settings",
+        "a warm-up of {:,.0f} and then {:,.0f} draws",
+        in_cells("application_settings", r"warmup: int = (\d+)"),
+        in_cells("application_settings", r"draws: int = (\d+)"),
+    ),
+    (
+        "using_releases",
+        "{} as large, that was published before",
+        {4: "a quarter"}[in_cells("using_releases", r"earlier, np\.ones\(n // (\d)\)")],
+    ),
     # exercises
     (
         EXERCISES("theory"),
