@@ -639,3 +639,42 @@ def test_shares_above_their_own_bound_are_counted_over_databases():
         f"{100 * one:.0f} %" for one in over["estimate"]
     ]
     assert f"{over['exceeded'].iloc[-1]:.0f} of 7\nabove" in strips.texts[1].get_text()
+    # who crosses the line is in the title
+    over = {rule for rule in rules if here.above.loc[rule, 60, "common"]["exceeded"]}
+    alone = over == {"Weighted-M"}
+    assert (strips.get_title().find("Weighted-M alone") > 0) == alone
+
+
+def test_seeds_of_an_attacker_are_others_than_the_agency_s():
+    asked, known = [], {}
+
+    def laws(weigh, seeds):
+        asked.append([*seeds])
+        return asked[-1]
+
+    def detected(guessed, used, m, times):
+        assert (guessed, used) == tuple(asked) and times >= 1000
+        return {"total": m / 100, "likelihood ratio": m / 50}
+
+    for m in (1, 3, 20):
+        known["With weights", m] = {"total": m / 200, "likelihood ratio": m / 150}
+    here = after(
+        "what_is_weaker",
+        "guessed, used = (",
+        power=known,
+        **{"laws": laws, "detected": detected, "run": None},
+    )
+    guessed, used = map(set, asked)
+    assert len(guessed) == len(used) == 200 and not guessed & used
+    (table,) = here.tables
+    assert [*table] == ["from 1", "from 3", "from 20"]
+    for m in (1, 3, 20):
+        for attack, shares in {
+            "total": (200, 100),
+            "likelihood ratio": (150, 50),
+        }.items():
+            for release, share in zip(
+                ("With weights", "Without the seed"), shares, strict=True
+            ):
+                close(table.loc[(release, attack), f"from {m}"], 100 * m / share)
+                close(here.power.loc[(release, attack), m], m / share)

@@ -1,6 +1,8 @@
 """What tables and figures show of fits, in cells that a reader sees, with fits that are known."""
 
+import sys
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -515,6 +517,36 @@ def read_fit(delta, *off, agree=True, **more):
     return fit
 
 
+def test_models_are_tried_with_the_settings_that_the_criterion_needs():
+    asked = []
+
+    def tried(*task):
+        asked.append(task)
+        return task
+
+    pairs = [[0.7, 0.0], [0.6, 0.0], [0.5, -0.3]]
+    here = after(
+        "application_settings",
+        "tasks = [(*one, pairs",
+        tried=tried,
+        tqdm=lambda done, **_: done,
+        running=SimpleNamespace(executor=lambda: SimpleNamespace(map=map)),
+        **{"component_counts": [1, 2, 3], "configurations": pairs, "draws": 9},
+    )
+    first, _, last = map(tuple, pairs)
+    ends, every = [first, last], [*map(tuple, pairs)]
+    assert asked == [
+        *(("log", k, ends, ends, 9) for k in (1, 2, 3)),
+        ("asinh of thousands", 1, ends, ends, 9),
+        # the one that the application takes
+        ("asinh of thousands", 2, every, ends, 9),
+        ("asinh of ten thousands", 1, ends, ends, 9),
+        # the paper's own model
+        ("log", 10, [first], [], 9),
+    ]
+    assert here.fits == {task[:2]: task for task in asked}
+
+
 def test_a_model_misses_the_points_of_the_criterion_and_no_others():
     here = after(
         "application_settings",
@@ -525,7 +557,8 @@ def test_a_model_misses_the_points_of_the_criterion_and_no_others():
     here.truth.update(STATISTICS)
 
     def missed(*deltas, off=0.0, agree=True, later=0.0):
-        fits = [read_fit(10.0, *[off] * 20, *[later] * 80, agree=agree)]
+        # a wild release moves no median
+        fits = [read_fit(10.0, *[off] * 19, 30.0, *[later] * 80, agree=agree)]
         fits += [read_fit(delta) for delta in deltas]
         rules = ppm.Unweighted(), DP, LAST
         return here.missed(dict(zip(rules, fits, strict=False)))
@@ -545,7 +578,7 @@ def test_a_model_misses_the_points_of_the_criterion_and_no_others():
 def test_a_model_s_row_has_its_bounds_r_hats_and_statistics():
     fits = {
         ("log", 1): {
-            ppm.Unweighted(): read_fit(80.0, *[0.5] * 20, *[0.0] * 80),
+            ppm.Unweighted(): read_fit(80.0, *[0.5] * 19, 9.0, *[0.0] * 80),
             DP: read_fit(9.0),
             LAST: read_fit(3.0, agree=False),
         },
@@ -877,13 +910,16 @@ def test_units_for_both_samplers_are_those_of_the_same_people():
         {"age": ages, "education": pd.Categorical(rng.choice([*"xy"], n))}
     )
     income = pd.Series(rng.lognormal(10, 1, n))
-    here = after(
-        "trusting_a_bound",
-        "few_X = np.column_stack",
-        data=SimpleNamespace(table=table),
-        income=income,
-        seed=1,
-    )
+    # which take seconds to import
+    unused = {"arviz": SimpleNamespace(), "pymc": SimpleNamespace()}
+    with patch.dict(sys.modules, unused):
+        here = after(
+            "trusting_a_bound",
+            "few_X = np.column_stack",
+            data=SimpleNamespace(table=table),
+            income=income,
+            seed=1,
+        )
     chosen, count = np.unique(here.some, return_counts=True)
     assert len(chosen) == n // 2 and count.max() == 1
     close(here.few_y, np.arcsinh(income[here.some] / 1000))

@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -98,15 +99,22 @@ def test_weights_that_are_read_again_lose_more_than_a_width(capsys):
 
 
 def test_a_draw_under_limits_narrows_with_its_records_as_its_density_says():
-    here = after(
-        "strict_more", "def average_term", "average_term(values, shares, weight, t))"
-    )
+    def coarser(*place):
+        # as many points as the narrowest draw needs take seconds
+        return cell_of(*place).replace("1_000_001", "50_001")
+
+    with patch("cells.cell_of", coarser):
+        here = after(
+            "strict_more",
+            "def average_term",
+            "average_term(values, shares, weight, t))",
+        )
     (table,) = here.tables
     assert here.saved["draws_under_limits"] is table
     quantiles = stats.norm(0.25).ppf(np.linspace(0, 1, 2001)[1::2])
     columns = {
         "normal": (quantiles, np.ones(1000) / 1000, 4_001),
-        "yes or no": (np.array([-0.5, 2.0]), np.array([0.7, 0.3]), 1_000_001),
+        "yes or no": (np.array([-0.5, 2.0]), np.array([0.7, 0.3]), 50_001),
     }
     assert [*table.index] == [(one, a) for one in columns for a in (0.05, 0.2, 0.5)]
     for (column, weight), row in table.iterrows():
@@ -399,12 +407,16 @@ def test_each_curve_of_noise_has_its_name_at_its_end():
 
 
 class Recorder:
-    """In place of PyMC: keeps what the answers are said to depend on."""
+    """In place of PyMC: keeps priors, and what the answers are said to depend on."""
+
+    def __init__(self):
+        self.priors = {}
 
     def Model(self):
         return contextlib.nullcontext(self)
 
-    def Normal(self, name, *_, **__):
+    def Normal(self, name, mean, sd, shape=None):
+        self.priors[name] = mean, sd, shape
         return {"intercept": 0.5, "slope": np.array([-0.7, 1.1])}[name]
 
     def Bernoulli(self, name, logit_p, observed):
@@ -429,6 +441,71 @@ def test_a_model_has_the_answers_that_the_survey_asks_for():
     logit = 0.5 - 0.7 * (table["age"] - 45) / 10 + 1.1 * table["insured"]
     close(pm.logit, logit)
     assert np.array_equal(pm.observed, table["answer"])
+    assert pm.priors == {"intercept": (0, 2, None), "slope": (0, 1, 2)}
+
+
+def test_a_prior_around_the_table_s_share_is_the_one_that_is_refused(capsys):
+    pm, refused = Recorder(), ValueError("a prior that reads the records")
+
+    def from_records(build, table, **_):
+        build(table)
+        return SimpleNamespace(check_own_terms=lambda: (_ for _ in ()).throw(refused))
+
+    after(
+        "your_own_model",
+        "def build_with_centred_prior",
+        pm=pm,
+        ppm=SimpleNamespace(PyMCModel=SimpleNamespace(from_records=from_records)),
+        new_table=pd.DataFrame({"answer": [1, 0, 0, 1, 0]}),
+        own={},
+    )
+    mean, sd, _ = pm.priors["intercept"]
+    close([mean, sd], [stats.logistic.ppf(2 / 5), 2])
+    assert capsys.readouterr().out == f"{refused}\n"
+
+
+def test_a_strict_fit_has_its_list_and_its_center_from_published_answers(capsys):
+    fits, tables = [], []
+    theta = {
+        "intercept": np.array([1.0, 2.0, 6.0]),
+        "slope": np.arange(6.0).reshape(3, 2),
+    }
+
+    def fit(model, rule, draws, random_seed):
+        fits.append((model, rule, draws))
+        strict = SimpleNamespace(epsilon=lambda: 1.0, strict=True, theta=theta)
+        strict.release = lambda m, random_seed: m
+        return strict
+
+    def from_records(build, table, **own):
+        tables.append(table)
+        return own
+
+    library = {name: getattr(ppm, name) for name in ("Given", "Limited", "Limits")}
+    published = pd.DataFrame({"age": range(30), "answer": 1})
+    after(
+        "your_own_model",
+        "tenth = ppm.Given",
+        ppm=SimpleNamespace(
+            **library,
+            fit=fit,
+            Candidates=lambda model, candidates: ("listed", candidates),
+            PyMCModel=SimpleNamespace(from_records=from_records),
+        ),
+        asked=lambda people, insurance, rng: (people, insurance),
+        table=published,
+        model="published",
+        build=None,
+        **{"draws": 8, "seed": 1, "release_seeds": [0, 1]},
+    )
+    (first, weights, draws), (listed, limited, one) = fits
+    assert (first, draws, one) == ("published", 40, 1)
+    close(weights.weights, np.full(30, 0.1))
+    assert listed == ("listed", theta) and tables == [(1000, -0.6)]
+    center = {"intercept": 3.0, "slope": np.array([2.0, 3.0])}
+    known = ppm.Limited(ppm.Limits(-0.5, 0.5), center=center, weight=0.5)
+    assert limited == known
+    assert capsys.readouterr().out == "epsilon 1, for every database: True\n"
 
 
 def test_shares_by_age_are_those_of_the_group_s_people():
@@ -544,13 +621,21 @@ def test_what_a_list_carries_is_read_off_its_probabilities():
         public = ppm.Candidates(model, lists)
         chances = public.probabilities(ppm.fit(public, ppm.Unweighted(), draws=1).terms)
         close(here.left(public, ppm.Unweighted()), 1 / np.sum(chances * chances))
+
+    def left(public, rule):
+        d, r = public
+        if rule == ppm.Unweighted():
+            return 10 * d + r
+        last_year = {"beta": np.zeros(d), "sigma": 1.0}
+        limits = ppm.Limits(-0.5, 0.5)
+        assert rule == ppm.Limited(limits, center=last_year, weight=0.5)
+        return 1000 + 10 * d + r
+
     rows = after(
         "your_own_model",
         "rows.append([d, *free",
         list_of=lambda d, r: ((d, r), d + r / 10),
-        left=lambda public, rule: (
-            1000 * isinstance(rule, ppm.Limited) + 10 * public[0] + public[1]
-        ),
+        left=left,
     ).carried.set_index("parameters")
     for d in (1, 2, 4, 8):
         expected = [10 * d + 3, 10 * d + 5, 1000 + 10 * d + 5, d + 0.5]
