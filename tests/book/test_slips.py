@@ -689,6 +689,23 @@ def test_every_hint_is_tried_with_code_that_has_its_slip(chapter):
 
 
 @pytest.mark.parametrize("chapter", EVERY)
+def test_what_is_nearly_right_or_in_another_unit_is_wrong(chapter):
+    check = EVERY[chapter]
+    for name, work in check.works.items():
+        if work.options or work.judge:
+            continue
+        right = np.asarray(work(check.given)[0], float)
+        assert check(name, right * 1.0004).startswith("✔")
+        for times in (0.99, 1.002, 100, 0.01, 2, 0.5):
+            assert check(name, right * times).startswith("✘"), (name, times)
+        # each entry counts
+        for place in [*np.ndindex(right.shape)][:20]:
+            other = right.copy()
+            other[place] = 1.1 * right[place] or np.abs(right).max() / 10
+            assert check(name, other).startswith("✘"), (name, place)
+
+
+@pytest.mark.parametrize("chapter", EVERY)
 def test_no_hint_has_a_right_number_in_it(chapter):
     check = EVERY[chapter]
     for work in check.works.values():

@@ -1,5 +1,6 @@
 """Numbers that a chapter's words have from a closed formula, and from no run, against this formula."""
 
+import ast
 import re
 
 import checks
@@ -10,7 +11,7 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import contraction, household
+from ppm_book.chapters import contraction, household, strict
 
 MU = np.linspace(*household.GRID)
 BOUNDS = {
@@ -533,3 +534,22 @@ def test_estimates_of_weighted_m_form_the_two_lumps_of_the_exercise():
     assert len(low) + len(high) > 54 > sum(map(len, others))
     apart = np.median(high) - np.median(low)
     assert apart == pytest.approx(float(lower), abs=0.05)
+
+
+def test_households_their_list_and_limits_are_the_same_in_every_chapter():
+    typed = {"households": [], "grid": [], "limits": []}
+    for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = nbformat.read(file, 4).cells
+        code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        for names, pattern, key in (
+            ("counts|households", r"(?:np\.array\()?(\[[\d, ]+\])\)?", "households"),
+            ("mu|means|possible", r"np\.linspace\((2[\d.]*, [^)]*)\)", "grid"),
+        ):
+            typed[key] += re.findall(rf"^(?:{names}) = {pattern}", code, flags=re.M)
+        typed["limits"] += re.findall(r"limits=(\(-[\d_, ]+\))", code)
+    of_houses = [ast.literal_eval(one) for one in typed["households"]]
+    assert len(of_houses) >= 6 and of_houses == [[*household.COUNTS]] * len(of_houses)
+    assert len(typed["grid"]) >= 4
+    for one in typed["grid"]:
+        assert ast.literal_eval(one) == tuple(household.GRID), one
+    assert [ast.literal_eval(one) for one in typed["limits"]] == [strict.LIMITS]
