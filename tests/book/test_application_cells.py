@@ -165,7 +165,7 @@ def released():
     )
     four = {}
     for who, delta in zip(WHO, (40.0, 9.0, 8.0, 60.0), strict=True):
-        four[who] = known_fit(delta, record_bounds=delta * np.linspace(0.1, 1, 6))
+        four[who] = known_fit(delta, record_bounds=delta * np.linspace(0.1, 1, 6) ** 2)
     fits[settings[0]] = four["DPweighted"], four["EMweighted"]
     for fit in [*four.values(), *fits[settings[1]]]:
         fit.model, fit.rule = SimpleNamespace(components=2), None
@@ -174,7 +174,7 @@ def released():
         )
         fit.draws_used = 77
         if not hasattr(fit, "record_bounds"):
-            fit.record_bounds = fit.local_bound * np.linspace(0.1, 1, 6)
+            fit.record_bounds = fit.local_bound * np.linspace(0.1, 1, 6) ** 2
         fit.weights = np.linspace(0.1, 0.9, 6) * fit.local_bound / 60
     four["Countweighted"].weights[0] = 0.0
     four["EMweighted"].weights[:] = 0.3
@@ -461,7 +461,7 @@ def test_the_ledger_has_the_application_s_numbers(ledger, released):
         "DPweighted: ratio of ε in all to the local bound": 2 * 5,
         "EMweighted: bound over DPweighted's": [8 / 9, 3 / 4],
         "EMweighted: share of records with a lower bound than under DPweighted": 1,
-        "DPweighted: median record bound over the largest": [0.55],
+        "DPweighted: median record bound over the largest": [(0.46**2 + 0.64**2) / 2],
         "DPweighted: share of records with less than half the largest weight": 0.5,
         "DPweighted: smallest and largest weight": [0.1 * 4 / 60, 0.9 * 9 / 60],
         "DPweighted: spread of the weights": np.std(dp.weights),
@@ -502,6 +502,12 @@ def test_the_ledger_has_the_application_s_numbers(ledger, released):
 
     for name, value in expected.items():
         close(told[name]["value"], value, err_msg=name)
+    for name in ("mean", TAIL):
+        # the error of a median of releases, in the same unit
+        values = STATISTICS[name](released.incomes["DPweighted"], axis=1)
+        error, _ = ledger_values.error_over_releases(values)
+        of = told[f"DPweighted: distance of the {name} from the data"]
+        close(of["error"], error / deviation[name])
     # errors of quotients of two independent bounds, of which each is a fiftieth
     close(
         told["Countweighted: bound over DPweighted's"]["error"],

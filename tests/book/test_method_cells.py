@@ -683,13 +683,17 @@ def test_one_regression_by_hand_has_the_library_s_law():
     close(here.weights, ppm.record_weights(here.f, scale=scale, shift=shift))
     close(here.target, here.terms.max())
     assert f"weight {here.target / here.f.max():.3f}:" in here.printed
-    # prior precision 0.01 of the coefficients, and 3 / χ² of 3 degrees of the variance
-    prior = {"spread": 10.0, "shape": 1.5, "scale": 1.5}
-    model = ppm.Normal(here.y, here.X, **prior)
+    # prior precision of the coefficients, and 3 / χ² of 3 degrees of the variance
     draws = {"draws": 1000, "random_seed": 1}
-    for weights in (np.ones(len(here.y)), here.weights):
+    for weights, prior in (
+        (np.ones(len(here.y)), 0.01),
+        (here.weights, 0.01),
+        (here.weights, 50.0),
+    ):
+        model = ppm.Normal(here.y, here.X, spread=prior**-0.5, shape=1.5, scale=1.5)
         log_p = model.log_p(ppm.fit(model, ppm.Given(weights), **draws).theta)
-        found = np.percentile(here.one_regression(weights), [25, 50, 75], axis=1)
+        found = here.one_regression(weights, prior)
+        found = np.percentile(found, [25, 50, 75], axis=1)
         known = np.percentile(np.abs(weights * log_p), [25, 50, 75], axis=0)
         close(found, known, rtol=0.1, atol=0.1)
         close(found.mean(axis=1), known.mean(axis=1), rtol=0.005)
