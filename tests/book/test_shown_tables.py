@@ -1,5 +1,6 @@
 """What tables and figures show of fits, in cells that a reader sees, with fits that are known."""
 
+import contextlib
 import sys
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -909,7 +910,8 @@ def test_units_for_both_samplers_are_those_of_the_same_people():
     table = pd.DataFrame(
         {"age": ages, "education": pd.Categorical(rng.choice([*"xy"], n))}
     )
-    income = pd.Series(rng.lognormal(10, 1, n))
+    # with many zeros, which are moved apart
+    income = pd.Series(np.where(np.arange(n) < 25, 0, rng.lognormal(10, 1, n)))
     # which take seconds to import
     unused = {"arviz": SimpleNamespace(), "pymc": SimpleNamespace()}
     with patch.dict(sys.modules, unused):
@@ -922,9 +924,53 @@ def test_units_for_both_samplers_are_those_of_the_same_people():
         )
     chosen, count = np.unique(here.some, return_counts=True)
     assert len(chosen) == n // 2 and count.max() == 1
-    close(here.few_y, np.arcsinh(income[here.some] / 1000))
+    poor = (income == 0)[here.some].to_numpy()
+    close(here.few_y[~poor], np.arcsinh(income[here.some][~poor] / 1000))
+    assert np.unique(here.few_y[poor]).size == poor.sum() > 1
     codes = table.apply(lambda column: column.cat.codes).to_numpy()[here.some]
     close(here.few_X, np.column_stack([np.ones(n // 2), stats.zscore(codes)]))
+
+
+def test_appendix_b_has_the_paper_s_priors():
+    said, X = {}, np.array([[1.0, 2], [1, 3], [1, 5]])
+    factor, z = np.array([[2.0, 0], [1, 3]]), np.array([[1.0, -1], [0.5, 2]])
+    drawn = {"a": 4.0, "pi": "pi", "sigma": "sigma", "z": z}
+
+    class Half:
+        def __call__(self, name, **given):
+            said[name] = given
+            return drawn[name]
+
+        def dist(self, **given):
+            return given
+
+    def one(name, *given, **more):
+        said[name] = given, more
+        return drawn.get(name)
+
+    def cholesky(name, **given):
+        said[name] = given
+        return factor, None, None
+
+    pm = SimpleNamespace(
+        Model=contextlib.nullcontext,
+        HalfStudentT=Half(),
+        LKJCholeskyCov=cholesky,
+        Deterministic=lambda name, value: value,
+        **dict.fromkeys(["Gamma", "Dirichlet", "Normal", "NormalMixture"], one),
+    )
+    after("trusting_a_bound", "as appendix_b", pm=pm, few_X=X, few_y="incomes")
+    assert said["a"] == ((1, 1), {})
+    ((concentration,), _) = said["pi"]
+    close(concentration, [2, 2])
+    half_t = {"nu": 3, "sigma": 1, "shape": 2}
+    assert said["sigma"] == half_t
+    assert said["covariance"] == {"eta": 1, "n": 2, "sd_dist": half_t}
+    assert said["z"] == ((), {"shape": (2, 2)})
+    _, mixture = said["y"]
+    # covariance factor · factor' of the coefficients
+    close(mixture.pop("mu"), X @ (factor @ z.T))
+    assert mixture == {"w": "pi", "sigma": "sigma", "observed": "incomes"}
 
 
 def test_fits_of_repeats_up_to_1000_records_are_those_of_their_studies():
