@@ -569,6 +569,8 @@ def test_a_model_misses_the_points_of_the_criterion_and_no_others():
     # apart by more than the noise, and the same but for a tenth at most
     assert missed(10.0, 10 + 0.1) == "none"
     assert missed(10.0, 10 + 0.55) == "2"
+    # errors add up as squares
+    assert missed(10.0, 10 + 0.7) == "none"
     assert missed(10.0, 8.0, agree=False) == "1"
     assert missed(10.0, 8.0, off=0.11) == "3"
     assert missed(10.0, 8.0, off=-0.11) == "3"
