@@ -238,65 +238,6 @@ def test_no_wrong_answer_warns(chapter, name, data):
     assert isinstance(checks._fault(answer, work, EVERY[chapter].given), str)
 
 
-# what somebody gets who makes the slip, by a way that is not the file's own
-@pytest.mark.parametrize(
-    ("chapter", "name", "slip", "hint"),
-    [
-        (
-            "ce_application",
-            "barycentre",
-            (41 + 55 + 47 + 60 + 52 + 44 + 71 + 49) / 8,
-            "This is the barycentre's mean.",
-        ),
-        (
-            "ce_application",
-            "neighbours",
-            [0.8, 0.6, 0.8, 0.8, 0.8, 0.8],
-            "Whose income is the rad",
-        ),
-        (
-            "assessment",
-            "share-and-interval",
-            lambda right: 1 - np.asarray(right)[[0, 2, 1]],
-            "These are the databases that keep to ε.",
-        ),
-        (
-            "eight_households",
-            "differencing",
-            8 * 7 - 52,
-            "Over how many is the second one a mean?",
-        ),
-        ("poisson_contraction", "none-of-400", 3 / 400, "The rule of three"),
-        (
-            "poisson_contraction",
-            "posterior",
-            lambda right: np.subtract(right, [0, 0.2]),
-            "The prior has a rate as well",
-        ),
-        (
-            "poisson_contraction",
-            "posterior",
-            lambda right: np.subtract(right, [20, 0]),
-            "The prior has a shape as well",
-        ),
-        ("strict_release", "edges", "acdeg", "One is too many: whose"),
-        ("strict_release", "account", [0.25 + 0.3, 0.45], "The first plan was used"),
-        ("strict_release", "which-epsilon", [0.25, 0.1, 1], "For one of them the publ"),
-        (
-            "strict_release",
-            "more-records",
-            [[1 / 4, 1 / 4, 1 / 2], [1 / 4, 1 / 4, 1]],
-            "The draw pays with its width",
-        ),
-        ("what_it_means", "belief", 0.001 * np.e**2, "You multiplied the probability."),
-    ],
-)
-def test_a_slip_by_hand_gets_its_hint(chapter, name, slip, hint):
-    check = EVERY[chapter]
-    answer = slip(check.works[name](check.given)[0]) if callable(slip) else slip
-    assert check(name, answer).startswith(f"✘ {name}: {hint}")
-
-
 def loss_and_bound(counts, M, away):
     """The loss when a household leaves, and 2Δ, on the grid of the exercise, without the library."""
     mu = np.linspace(2, 12, 101)
