@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from claims import MODULES, ends, evaluated
+from scipy import stats
 
 import ppm
 from ppm_book.chapters import household
@@ -748,6 +749,415 @@ TEXTS["privacy_audit"] = {
     "refuted": "2.3",
     "error of Weighted-M": "3.1",
     "error of Capped": "1.3",
+}
+
+# ---- contraction ---------------------------------------------------------------------------------
+
+PAPER_SIZES = [100, 400, 1600, 6400]
+MECHANISMS = "Unweighted", "Weighted", "Weighted-M"
+PLAIN = np.array([7.0, 8.0, 9.5, 10.2])
+FLOOR = np.log(np.sqrt(2 * np.pi * 100))
+HUMPS = PLAIN**2 / 4 / (PLAIN - FLOOR)
+
+
+def measured(value, error):
+    return {"value": np.array(value), "error": np.array(error)}
+
+
+GROWTH = "Unweighted: growth of the median bound"
+DRIFT = "Weighted: growth of the median bound"
+SPREAD = "Weighted-M: exponent of the spread of bounds"
+MEAN = "Weighted-M: average of the mean"
+SHIFT = "Weighted-M: shift of the mean in standard deviations"
+AT_MEAN = -0.4 * stats.poisson.logpmf(80, 100)
+
+
+def of_groups(spreads, last=98.6):
+    """Averages of two databases at each size."""
+    rows = [
+        (who, size, middle + off * spread)
+        for who in MECHANISMS
+        for size, spread in zip(PAPER_SIZES, spreads, strict=True)
+        for middle in [last if who[-2:] == "-M" and size == 6400 else 100]
+        for off in (-1, 1)
+    ]
+    table = pd.DataFrame(rows, columns=["mechanism", "size", "average"])
+    return table.groupby(["mechanism", "size"], sort=False)
+
+
+def by_size(columns, **rows):
+    """A table of mechanisms and sizes, from a list of rows for each mechanism."""
+    return of_pairs(
+        columns,
+        {
+            (who.replace("_", "-"), size): row
+            for who, found in rows.items()
+            for size, row in zip(PAPER_SIZES, found, strict=True)
+        },
+        ("mechanism", "size"),
+    )
+
+
+def among(least, most, number=400):
+    return np.append([least, most], np.full(number - 2, 3.5))
+
+
+WORLDS["poisson_contraction"] = {
+    "sizes": PAPER_SIZES,
+    "replicates": 400,
+    "mean": 100.0,
+    "truncate_at": 3.5,
+    "values": {
+        GROWTH: measured(0.5, 0.1),
+        DRIFT: measured(0.1, 0.02),
+        SPREAD: measured(-0.25, 0.1),
+        MEAN: measured([100.5, 99.0], [0.1, 0.4]),
+        SHIFT: measured([0.5, 1.2], [0.1, 0.2]),
+    },
+    "summary": by_size(
+        ["median", "records removed"],
+        Unweighted=[[x, 0.0] for x in PLAIN],
+        Weighted=[[x, 0.0] for x in HUMPS * 0.96],
+        Weighted_M=[[3.6, 9.0], [3.55, 8.0], [3.51, 7.0], [3.495, 416.0]],
+    ),
+    "deviations": {"Weighted-M": pd.Series([-1.0, -1.5, -1.9, -2.04])},
+    "bias": {"Weighted-M": pd.Series([-1.0, -1.44])},
+    "gathered": among(3.33, 3.67),
+    "interval": ends(low=0.51, high=0.6, estimate=0.55),
+    "groups": of_groups([4, 3, 2, 1]),
+    "factors": by_size(
+        [1.0, 1.05],
+        Unweighted=[[0.9, 0.9]] * 4,
+        Weighted=[[0.6, 0.3], [0.6, 0.11], [0.6, 0.15], [0.6, 0.2]],
+        Weighted_M=[[0.5, 0.06], [0.492, 0.05], [0.509, 0.04], [0.5, 0.009]],
+    ),
+    "above": by_size(
+        ["with M", "without"],
+        Unweighted=[[0.9, 0.8]] * 4,
+        Weighted=[[0.1, 0.2], [0.1, 0.2], [0.15, 0.25], [0.172, 0.28]],
+    ),
+    "bounds": np.array([3.0, 5, 4, 6, 2]),
+    "removed": np.array([False, False, True, False, False]),
+    "weights": np.array([1, 0.5, 0, 0, 1]),
+    "record": 80,
+    "fixed": np.array([0.4, 0.9]),
+    "twelve": {
+        100: np.array([[95.0, 103]]),
+        400: np.array([[104.0, 99]]),
+        1600: np.array([[99.0, 101]]),
+    },
+    "of_record": {
+        100: AT_MEAN + np.array([-0.5, 0.3]),
+        400: AT_MEAN + np.array([0.4, 0.1]),
+        1600: AT_MEAN + np.array([-0.1, 0.1]),
+    },
+}
+NEAR = [("gathered", among(3.32, 3.6)), ("gathered", among(3.4, 3.68))]
+TOP = [("gathered", among(3.4, 3.68)), (STILL, "gathered", among(3.1, 3.67))]
+FALLS = [("values", [MEAN, "error"], np.array([0.1, 0.51]))]
+SHOWS = [
+    ("values", [SHIFT, "error"], np.array([0.1, 0.26])),
+    ("values", [SHIFT, "error"], np.array([0.16, 0.2])),
+    ("values", [SHIFT, "value"], np.array([1.2, 0.5])),
+    ("deviations", ["Weighted-M", 1], -0.9),
+]
+BIASED = [*FALLS, *SHOWS]
+HALF = [("interval", ["low"], 0.49)]
+CLIMB = [("values", [GROWTH, "error"], 0.26)]
+UPWARD = [("values", [DRIFT, "error"], 0.051)]
+CLOSE = [("values", [SPREAD, "error"], 0.13)]
+REMOVES = [
+    ("removed", 2, False),
+    ("removed", 4, True),
+    ("weights", 1, 0),
+    ("bounds", 1, 3.9),
+]
+FITS = [("summary", (("Weighted", size), "median"), 3.0) for size in (100, 1600)]
+FALSE["poisson_contraction"] = {
+    "both-come-together": [
+        ("twelve", 400, np.array([[94.0, 100]])),
+        ("twelve", 1600, np.array([[95.5, 100]])),
+        ("of_record", 400, AT_MEAN - np.array([0.6, 0])),
+        ("of_record", 1600, AT_MEAN + np.array([0.45, 0])),
+        ("fixed", 0, 0.9),
+        ("record", 100),
+    ],
+    "argument-in-summary": [*BIASED, *NEAR, *UPWARD],
+    "sizes-of-the-paper": [
+        ("sizes", [100, 400, 1600]),
+        ("replicates", 100),
+        ("mean", 101.0),
+        ("truncate_at", 3.6),
+    ],
+    "removes-moderately-unusual": REMOVES,
+    "takes-off-the-top": REMOVES,
+    "m-must-exceed": [("truncate_at", 3.22), (STILL, "truncate_at", 3.23)],
+    "unweighted-climb": CLIMB,
+    "unweighted-climb-in-caption": CLIMB,
+    "unweighted-climb-in-summary": CLIMB,
+    "weighted-climb-less": [
+        ("values", [GROWTH, "error"], 0.12),
+        ("values", [DRIFT, "error"], 0.03),
+    ],
+    "stop-near-m": NEAR,
+    "gathered-here": [*NEAR, *CLOSE],
+    "gather-in-caption": [*NEAR, *HALF],
+    "shows-the-same": [
+        ("sizes", [100, 400, 1600]),
+        ("mean", 101.0),
+        ("truncate_at", 3.6),
+        *CLIMB,
+        *UPWARD,
+        *CLOSE,
+    ],
+    "weighted-drift-upward": UPWARD,
+    "weighted-drift-in-caption": UPWARD,
+    "hump-explains-the-drift": [
+        *FITS,
+        ("summary", ("Unweighted", "median"), [8.0, 7.0, 9.5, 10.2]),
+    ],
+    "hump-within-5": [
+        *FITS,
+        ("summary", (("Weighted", 400), "median"), HUMPS[1] / 0.949),
+        ("summary", (("Weighted", 400), "median"), HUMPS[1] / 1.051),
+    ],
+    "close-in-on-m": CLOSE,
+    "weights-slow-truncation-stops": [
+        ("values", [GROWTH, "error"], 0.19),
+        ("values", [DRIFT, "error"], 0.14),
+        *UPWARD,
+        ("summary", (("Weighted-M", 6400), "median"), 3.489),
+        (STILL, "summary", (("Weighted-M", 400), "median"), 9.0),
+    ],
+    "mean-falls": FALLS,
+    "mean-falls-in-caption": FALLS,
+    "bias-shows-more": SHOWS,
+    "lies-below": [*FALLS, ("deviations", ["Weighted-M", 3], -1.96)],
+    "narrows-below": [*FALLS, ("groups", of_groups([4, 2, 3, 1]))],
+    "price-is-a-bias": BIASED,
+    "just-above-m-again": [*HALF, *TOP],
+    "most-still-exceed": HALF,
+    "further-right-none": [
+        *TOP,
+        ("replicates", 399),
+        ("gathered", among(3.4, 3.5, 300)),
+        ("gathered", among(3.4, 3.5, 800)),
+    ],
+    "weighted-exceed-more": [
+        ("above", (("Weighted", 1600), "without"), 0.19),
+        ("above", (("Weighted", 6400), "with M"), 0.17),
+        (STILL, "above", (("Unweighted", 1600), "without"), 0.0),
+    ],
+    "slightly-above-2m": [
+        *TOP,
+        ("interval", ["low"], 0.0),
+        (STILL, "interval", ["low"], 0.01),
+    ],
+    "half-of-the-others": [
+        ("factors", (("Weighted-M", size), 1.0), share)
+        for size, share in ((400, 0.489), (100, 0.511))
+    ],
+    "next-to-none": [("factors", (("Weighted-M", 6400), 1.05), 0.011)],
+    "covers-fewer": [
+        ("factors", (("Weighted-M", 6400), 1.05), 0.011),
+        ("factors", (("Weighted", 400), 1.05), 0.108),
+    ],
+}
+TEXTS["poisson_contraction"] = {
+    "small unweighted": "7.00",
+    "large unweighted": "10.20",
+    "small weighted": "3.11",
+    "large weighted": "3.58",
+    "lowest": "3.33",
+    "highest": "3.67",
+    "floor": "3.22",
+    "true mean": "100",
+    "estimate": "98.6",
+    "bias in per cent": "1.4 %",
+    "bias in deviations": "2.0",
+    "removed": "6.5 %",
+    "above with five": "6.0",
+    "least above, Weighted": "11.0",
+    "most above, Weighted": "30.0",
+}
+
+# ---- what a strict release costs -----------------------------------------------------------------
+
+
+def differing(values, error=0.1, **more):
+    """What a rehearsal tells of its rows: each value, by mechanism, ε and goal."""
+
+    def difference(one, other, goal):
+        return values[(*one, goal)] - values[(*other, goal)], error
+
+    return ends(values=values, difference=difference, **more)
+
+
+def but(table, changes, **more):
+    """The rehearsal with other values, or with another table."""
+    return differing(table.values | changes, **{"error": 0.1} | more)
+
+
+NAMES = [
+    "MEANS",
+    "BINS",
+    *(f"limits, α = {weight}" for weight in (0.1, 0.3, 1, 10, 100)),
+]
+COSTS = differing(
+    {
+        (f"<{name}>", width, goal): value
+        for (width, goal), values in {
+            (0.1, "levels"): [1, 2, 3.1, 4.3, 5.6, 6.2, 7.7],
+            (0.1, "change"): [1, 3.4, 4.2, 2.1, 5.1, 6.7, 8],
+            (0.25, "levels"): [1.1, 2.3, 6.1, 7.9, 4.4, 3.2, 5.3],
+            (0.25, "change"): [0.9, 1.7, 5.2, 4.9, 2.9, 3.8, 6.6],
+            (1.0, "levels"): [0.5, 1.2, 6.3, 2.6, 3.7, 4.1, 5.9],
+            (1.0, "change"): [0.6, 1.4, 4.7, 2.2, 3.9, 5.1, 6.8],
+        }.items()
+        for name, value in zip(NAMES, values, strict=True)
+    }
+)
+
+
+def costs(*changes):
+    """One change of what strict releases cost for each mechanism, ε, goal and new value."""
+    return [
+        ("found", but(COSTS, {(f"<{name}>", width, goal): value}))
+        for name, width, goal, value in changes
+    ]
+
+
+def limits(weight):
+    return f"limits, α = {weight}"
+
+
+WORLDS["strict_more"] = {
+    "found": COSTS,
+    "MECHANISMS": {name: f"<{name}>" for name in NAMES},
+    "BINS": "BINS",
+    "MEANS": "MEANS",
+    "widths": [0.1, 0.25, 1.0],
+    "releases": 9,
+    "shown": of_pairs(
+        ["mean", "scatter"],
+        {
+            ("<limits, α = 0.1>", 0.1): [80, 90],
+            ("<limits, α = 0.1>", 0.25): [141, 21],
+            ("<limits, α = 0.3>", 0.1): [70, 80],
+            ("<limits, α = 0.3>", 0.25): [109, 12],
+            ("<limits, α = 10>", 0.1): [170, 60],
+            ("<limits, α = 10>", 0.25): [92, 10],
+        },
+    ),
+    "draws": of_pairs(
+        ["exponent of n", "mean of a draw"],
+        {
+            ("normal", 0.1): [-0.46, 0.25],
+            ("normal", 0.2): [-0.5, 0.19],
+            ("normal", 0.5): [-0.54, 0.18],
+            ("yes or no", 0.1): [-0.52, 0.26],
+            ("yes or no", 0.2): [-0.98, 0.37],
+            ("yes or no", 0.5): [0.02, 0.12],
+        },
+        ("column", "weight"),
+    ),
+}
+ROOT = [
+    ("draws", (("normal", at), "exponent of n"), x)
+    for at, x in ((0.1, -0.44), (0.5, -0.56))
+]
+ATOMS = [
+    *[
+        ("draws", (("yes or no", at), "exponent of n"), x)
+        for at, x in ((0.1, -0.54), (0.2, -0.96), (0.5, -0.04))
+    ],
+    *[
+        ("draws", (("yes or no", at), "mean of a draw"), x)
+        for at, x in ((0.1, 0.36), (0.2, 0.34), (0.5, 0.16))
+    ],
+]
+NO_QUARTER, NO_TENTH = (UNKNOWN, "widths", [0.1, 1.0]), (UNKNOWN, "widths", [0.25, 1.0])
+NO_ONE = (UNKNOWN, "widths", [0.1, 0.25])
+MEANS = costs(
+    *[
+        (limits(0.1), width, goal, 0.1)
+        for width in (0.1, 0.25, 1.0)
+        for goal in ("levels", "change")
+    ],
+    (limits(100), 1.0, "change", 0.1),
+)
+FALSE["strict_more"] = {
+    **dict.fromkeys(
+        [f"smooth-keeps-the-root{more}" for more in ("", "-again", "-so")], ROOT
+    ),
+    "atoms-change-the-power": ATOMS,
+    "atoms-change-the-power-again": ATOMS,
+    "normal-is-off-too": [
+        ("draws", (("normal", at), "mean of a draw"), 0.21) for at in (0.2, 0.5)
+    ],
+    "small-weights-are-noisy": [
+        NO_QUARTER,
+        ("shown", (("<limits, α = 0.1>", 0.25), "scatter"), 19),
+    ],
+    "bias-of-either-sign": [
+        NO_QUARTER,
+        ("shown", (("<limits, α = 0.3>", 0.25), "mean"), 107),
+        ("shown", (("<limits, α = 10>", 0.25), "mean"), 94),
+        ("releases", 4),
+    ],
+    "no-weight-for-both": [
+        NO_QUARTER,
+        *costs((limits(10), 0.25, "levels", 4.3), (limits(1), 0.25, "change", 3.7)),
+    ],
+    "order-of-weights": [
+        NO_QUARTER,
+        NO_ONE,
+        *costs(
+            (limits(1), 0.25, "levels", 7.8),
+            (limits(1), 0.25, "change", 4.8),
+            (limits(0.3), 1.0, "levels", 3.6),
+            (limits(0.3), 1.0, "change", 3.8),
+        ),
+    ],
+    "means-nearer-than-posteriors": MEANS,
+    "means-nearer-than-posteriors-again": MEANS,
+    "bins-nearer-than-posteriors": [
+        NO_QUARTER,
+        NO_ONE,
+        *costs(
+            *[
+                ("BINS", width, goal, 4.0)
+                for width in (0.25, 1.0)
+                for goal in ("levels", "change")
+            ]
+        ),
+        (STILL, *costs(("MEANS", 1.0, "levels", 9))[0]),
+    ],
+    "bins-nearer-in-levels": [
+        NO_TENTH,
+        *costs(("BINS", 0.1, "levels", 3.0)),
+        (STILL, *costs(("MEANS", 0.1, "levels", 9))[0]),
+    ],
+    "limits-nearer-than-bins": [NO_TENTH, *costs(("BINS", 0.1, "change", 2.2))],
+    "same-weight-is-off": [
+        NO_QUARTER,
+        *costs(*[(name, 0.25, "levels", 7.8) for name in NAMES if name != limits(0.3)]),
+    ],
+    "means-nearer-for-the-fall": costs(
+        *[("MEANS", width, "change", 3.3) for width in (0.1, 0.25, 1.0)]
+    ),
+    "means-nearer-in-levels": costs(
+        *[("MEANS", width, "levels", 2.2) for width in (0.1, 0.25, 1.0)]
+    ),
+}
+TEXTS["strict_more"] = {
+    "point": "0.37",
+    "noise small": "21",
+    "noise large": "10",
+    "shown more": "109",
+    "shown less": "92",
+    "ten to hundred": "1.9 to 2.3",
+    "limits less bins": "1.1 to 1.5",
 }
 
 # ---- all of them ---------------------------------------------------------------------------------
