@@ -2,10 +2,12 @@
 
 import inspect
 import runpy
-from types import SimpleNamespace as ends
+from types import SimpleNamespace
 
 from ppm_book.chapters import page
 
+# what has attributes, such as an interval its ends
+ends = SimpleNamespace
 MODULES = {
     file.stem: runpy.run_path(str(file)) for file in page.CLAIMS.glob("[!_]*.py")
 }

@@ -5,7 +5,6 @@ and no two numbers are the same. Each claim is listed with changes of this world
 each by one of its conditions alone, and with changes behind ``STILL`` that leave it true.
 """
 
-import inspect
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from claims import MODULES, ends, evaluated
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import household
 
 STILL, UNKNOWN = object(), object()
 
