@@ -5,7 +5,6 @@ and no two numbers are the same. Each claim is listed with changes of this world
 each by one of its conditions alone, and with changes behind ``STILL`` that leave it true.
 """
 
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -991,9 +990,9 @@ def differing(values, error=0.1, **more):
     return ends(values=values, difference=difference, **more)
 
 
-def but(table, changes, **more):
-    """The rehearsal with other values, or with another table."""
-    return differing(table.values | changes, **{"error": 0.1} | more)
+def but(found, *place, new):
+    """The rehearsal with another value at a mechanism, an ε and a goal."""
+    return ends(**vars(found) | vars(differing(found.values | {place: new})))
 
 
 NAMES = [
@@ -1020,7 +1019,7 @@ COSTS = differing(
 def costs(*changes):
     """One change of what strict releases cost for each mechanism, ε, goal and new value."""
     return [
-        ("found", but(COSTS, {(f"<{name}>", width, goal): value}))
+        ("found", but(COSTS, f"<{name}>", width, goal, new=value))
         for name, width, goal, value in changes
     ]
 
@@ -1156,6 +1155,482 @@ TEXTS["strict_more"] = {
     "shown less": "92",
     "ten to hundred": "1.9 to 2.3",
     "limits less bins": "1.1 to 1.5",
+}
+
+# ---- a strict release ----------------------------------------------------------------------------
+
+FEW, MANY = "Bins(bins=5, tail=1)", "Bins(bins=50, tail=5)"
+GOALS = ["change", "change ±", "shapes", "shapes ±", "levels, unchanged"]
+REHEARSED = {
+    # sorts before the others, and the last one behind them
+    ("A published", 0.0): [96, 1, 95.5, 1, 12],
+    (FEW, 0.05): [21, 0.1, 80, 1, 10],
+    (FEW, 0.1): [20, 0.1, 52, 0.1, 9],
+    (FEW, 0.25): [15, 1, 52, 0.1, 8],
+    (MANY, 0.05): [30, 1, 90, 1, 11],
+    (MANY, 0.1): [25, 1, 50.9, 0.1, 10],
+    (MANY, 0.25): [18, 0.9, 49, 0.4, 9],
+    ("means", 0.05): [19.6, 0.3, 99, 1, 8],
+    ("means", 0.1): [19, 0.4, 49.9, 0.1, 7],
+    ("means", 0.25): [9, 0.4, 51, 0.1, 6],
+    ("unprotected", np.inf): [0.1, 0, 0.2, 0, 0.45],
+}
+COMPARED = {
+    (("means", 0.1), "levels, unchanged"): 8.3,
+    (("A published", 0.0), "levels, unchanged"): 9.5,
+    (("own", 0.1), "levels, unchanged"): 11.2,
+    (("means", 0.1), "change"): 12.1,
+    ((MANY, 0.1), "change"): 17.3,
+    (("own", 0.1), "change"): 15.2,
+    ((MANY, 0.25), "shapes"): 31.4,
+    (("own", 0.25), "shapes"): 40.7,
+}
+FOUND = {
+    ("A published", 0.0): [9.54, 70, 90, 99, 98, 97, 80],
+    (MANY, 0.1): [7.7, 23.4, 50.3, 40, 41, 42, 43],
+    (MANY, 0.25): [6.6, 14, 49.8, 30, 31, 32, 33],
+    ("means", 0.1): [8.26, 12.3, 60, 25, 51, 53, 20],
+    ("means", 0.25): [5.5, 9, 55, 19.9, 50.5, 52, 12],
+    ("means", 1.0): [4.4, 4, 54, 18, 52, 50.6, 8],
+    ("means", 4.0): [3.3, 3, 40, 10, 33, 34, 5],
+    ("own", 0.1): [11.3, 15.4, 70, 50, 57, 58, 59],
+    ("own", 4.0): [10.1, 6.2, 45, 22, 47, 48, 21],
+}
+STRICT = differing(
+    {
+        (FEW, 0.05, "change"): 21,
+        (MANY, 0.05, "change"): 30,
+        (FEW, 0.25, "shapes"): 52,
+        (MANY, 0.25, "shapes"): 49,
+    },
+    table=of_pairs(GOALS, REHEARSED),
+    tried=[("means", 0.1), (MANY, 0.05), (MANY, 0.25), (FEW, 0.05), (FEW, 0.25)],
+)
+WORLDS["strict_release"] = {
+    "home": frame(
+        ["H found, in 100", "± of μ"],
+        **{
+            "Ordinary posterior": [74, 0.93],
+            "Paper's mechanism": [9.6, 1.14],
+            "Own weights": [9.4, 2.68],
+        },
+    ),
+    "widths": [0.05, 0.1, 0.25, 1.0, 4.0],
+    "means": "means",
+    "bins": MANY,
+    "own": "own",
+    "columns": GOALS,
+    "rehearsal": STRICT,
+    "compared": differing(
+        {(*row, goal): value for (row, goal), value in COMPARED.items()},
+        settings={"of level": ["group 3", "group 7"]},
+    ),
+    "found": of_pairs(
+        [
+            "levels, unchanged",
+            "change",
+            "shapes",
+            "a tenth becomes 0",
+            "top tenth × 1.3",
+            "spread × 1.25",
+            "group 7",
+        ],
+        FOUND,
+    ),
+    "n": 1000 + 100 * np.arange(60),
+    "noises": {
+        "a noisy sum": np.append(np.linspace(2.7, 2.1, 7), np.linspace(1.3, 0.4, 53)),
+        "a draw": np.full(60, 2.0),
+        "sampling error": np.append(np.full(10, 2.5), np.linspace(1.9, 0.5, 50)),
+    },
+    "releases": 3,
+    "epsilon": 0.25,
+    "possible": np.array([2.0, 4, 12]),
+    "this_year": pd.DataFrame({"group": [*"abbb" * 400, *"c" * 30]}),
+}
+
+
+def without(*widths):
+    """A run without an ε that a sentence speaks of."""
+    kept = [width for width in (0.05, 0.1, 0.25, 1.0, 4.0) if width not in widths]
+    return UNKNOWN, "widths", kept
+
+
+def rehearsed(place, new):
+    return "rehearsal", ["table"], changed(STRICT.table, place, new)
+
+
+def differs(name, *place, new):
+    """A change of what a rehearsal says of a mechanism, an ε and a goal."""
+    return name, but(WORLDS["strict_release"][name], *place, new=new)
+
+
+NEARER = [without(0.1), differs("compared", "means", 0.1, "change", new=15.1)]
+BY_BINS = [without(0.25), differs("compared", MANY, 0.25, "shapes", new=40.6)]
+SUM = [
+    ("noises", ["sampling error", -1], 0.39),
+    ("noises", ["a draw", -1], 0.39),
+    (STILL, "noises", ["a draw", 0], 0.1),
+]
+DRAW = [("noises", ["a draw", at], 0.4) for at in (10, -1)]
+DRAW += [(STILL, "noises", ["a draw", 9], 0.4)]
+FALSE["strict_release"] = {
+    "home-less-than-paper": [("home", ("Own weights", "H found, in 100"), 9.7)],
+    "few-bins-at-0.05": [
+        without(0.05),
+        differs("rehearsal", FEW, 0.05, "change", new=29.9),
+    ],
+    "many-bins-at-0.25": [
+        without(0.25),
+        differs("rehearsal", MANY, 0.25, "shapes", new=51.9),
+    ],
+    "rehearsal-published-blind": [
+        rehearsed((("A published", 0.0), goal), 94.9) for goal in ("change", "shapes")
+    ],
+    "unprotected-exact": [
+        rehearsed((("unprotected", np.inf), "levels, unchanged"), 0.51)
+    ],
+    "level-needs-0.1": [
+        without(0.05),
+        without(0.1),
+        rehearsed((("means", 0.1), "change ±"), 0.51),
+        rehearsed((("means", 0.05), "change ±"), 0.19),
+    ],
+    "shapes-need-0.25": [
+        without(0.1),
+        without(0.25),
+        rehearsed((("means", 0.1), "shapes ±"), 0.04),
+        rehearsed(((MANY, 0.25), "shapes ±"), 0.51),
+        rehearsed((("means", 0.25), "shapes"), 49.1),
+    ],
+    "bins-for-both": [
+        without(0.25),
+        rehearsed(((MANY, 0.25), "change ±"), 1.1),
+        rehearsed(((MANY, 0.25), "shapes ±"), 0.51),
+    ],
+    "means-beat-published": [
+        without(0.1),
+        differs("compared", "means", 0.1, "levels, unchanged", new=9.4),
+    ],
+    "published-beat-own": [
+        without(0.1),
+        differs("compared", "own", 0.1, "levels, unchanged", new=9.6),
+    ],
+    "means-nearer-than-bins": [
+        without(0.1),
+        differs("compared", MANY, 0.1, "change", new=12.2),
+    ],
+    "means-nearer-than-own": NEARER,
+    "change-by-sums": NEARER,
+    "means-sees-zeros": [
+        without(0.25),
+        ("found", (("means", 0.25), "a tenth becomes 0"), 20.1),
+    ],
+    "means-blind": [
+        without(1.0),
+        ("found", (("means", 0.25), "top tenth × 1.3"), 49.9),
+        ("found", (("means", 1.0), "spread × 1.25"), 49.9),
+    ],
+    "bins-nearer-than-own": BY_BINS,
+    "shapes-by-bins": BY_BINS,
+    "shapes-took-0.25": [
+        without(0.1),
+        without(0.25),
+        ("found", ((MANY, 0.1), "shapes"), 49.9),
+        ("found", ((MANY, 0.25), "shapes"), 50.1),
+        (STILL, "found", ((MANY, 0.25), "shapes"), 50.0),
+    ],
+    "sum-below-sampling": SUM,
+    "sum-falls-below": SUM,
+    "draw-above-sampling": DRAW,
+    "draw-runs-above": DRAW,
+    "enough-at-0.1": [without(0.1), ("found", (("means", 0.1), "group 7"), 20.1)],
+}
+TEXTS["strict_release"] = {
+    "m": "3",
+    "ε planned": "0.25",
+    "own found": "9",
+    # e times 5
+    "limit": "13.6",
+    "ordinary spread": "0.9",
+    "own spread": "2.7",
+    "list spread": "4.3",
+    "crossing": "1,700",
+    "published levels": "9.5",
+    "means levels": "8.3",
+    "means published": "1.2 ± 0.2",
+    "own levels": "11.3",
+    "own published": "1.7 ± 0.2",
+    "means bins": "5 ± 0",
+    "means change": "12",
+    "bins change": "23",
+    "own change": "15",
+    "own change 4": "6",
+    "means own": "3 ± 0",
+    "bins shapes": "50",
+    "bins own": "9 ± 0",
+    "largest size": "1,200",
+    "largest rmse": "20",
+}
+
+# ---- settings of the application -----------------------------------------------------------------
+
+TAIL = "90th percentile"
+LOG_1, THOUSANDS_1, THOUSANDS_2, TEN_1 = (
+    "log, K = 1",
+    "asinh of thousands, K = 1",
+    "asinh of thousands, K = 2",
+    "asinh of ten thousands, K = 1",
+)
+VERDICTS = {
+    ("mean", LOG_1, "first"): ["DPweighted", -6.0, 1.0, 3, 9],
+    ("mean", LOG_1, "second"): ["DPweighted", -7.0, 1.1, 4, 8],
+    ("mean", THOUSANDS_1, "first"): ["DPweighted", -4.0, 1.2, 5, 7],
+    ("mean", THOUSANDS_1, "second"): ["DPweighted", -4.5, 1.3, 5, 7],
+    ("mean", THOUSANDS_2, "first"): ["DPweighted", -3.0, 1.0, 1, 6],
+    ("mean", THOUSANDS_2, "second"): ["DPweighted", -3.5, 1.0, 1, 6],
+    ("mean", TEN_1, "first"): ["DPweighted", -2.0, 1.0, 1, 6],
+    ("mean", TEN_1, "second"): ["DPweighted", -2.5, 1.0, 1, 6],
+    (TAIL, LOG_1, "first"): ["DPweighted", -8.0, 1.0, 4.8, 5],
+    (TAIL, LOG_1, "second"): ["DPweighted", -9.0, 1.0, 4.9, 5],
+    (TAIL, THOUSANDS_1, "first"): ["DPweighted", -3.3, 1.0, 4.6, 5],
+    (TAIL, THOUSANDS_1, "second"): ["DPweighted", -2.7, 1.0, 4.7, 5],
+    (TAIL, THOUSANDS_2, "first"): ["", -0.94, 1.03, 9, 8],
+    (TAIL, THOUSANDS_2, "second"): ["", 0.26, 1.52, 9, 8],
+    (TAIL, TEN_1, "first"): ["DPweighted", -1.6, 0.9, 9, 8],
+    (TAIL, TEN_1, "second"): ["", -0.71, 1.14, 9, 8],
+}
+ONE, LAST = (0.7, 0.0), (0.5, -0.3)
+
+
+def releases(*ratios):
+    """Releases with these ratios of their 90th percentile to the data's, and one between."""
+    inner = sorted(ratios)[1]
+    values = 200 * np.array([*ratios, inner, inner])
+    return ends(of_releases={TAIL: values, "mean": values**2})
+
+
+def by_model(above=(), around=()):
+    """Of a model whose Unweighted lies above the data, and of one that lies around them."""
+    rules = [
+        ppm.Unweighted(),
+        *(rule for pair in (ONE, LAST) for rule in (ppm.ByRisk(*pair), ("EM", pair))),
+    ]
+    found = {
+        "above": {
+            0: (1.05, 1.3, 1.5),
+            1: (0.9, 1.1, 1.9),
+            2: (2, 3, 4),
+            3: (0.95, 1.02, 1.4),
+            4: (2, 3, 4),
+        },
+        "around": {
+            0: (0.98, 1.0, 1.03),
+            1: (0.5, 0.6, 0.7),
+            2: (0.97, 1.01, 1.04),
+            3: (0.5, 0.6, 0.7),
+            4: (0.94, 0.99, 1.01),
+        },
+    }
+    found["above"] |= dict(above)
+    found["around"] |= dict(around)
+    return {
+        model: {rule: releases(*of[at]) for at, rule in enumerate(rules)}
+        for model, of in found.items()
+    }
+
+
+MODELS = {
+    ("log", 1): [24.9, 2.1, "3", 10.4],
+    ("log", 2): [31, 1.9, "1, 3", 11.6],
+    ("log", 3): [30, 1.8, "1, 2", 5],
+    ("asinh of thousands", 1): [74.8, 1.4, "3", 12],
+    ("asinh of thousands", 2): [40, 1.6, "none", 3],
+    ("asinh of ten thousands", 1): [50, 1.5, "none", 4],
+    ("log", 10): [27, 1.7, "1", 6],
+}
+WORLDS["application_settings"] = {
+    "models": of_pairs(
+        ["Unweighted", "off the paper's", "misses", "mean (%)"], MODELS, ("scale", "K")
+    ),
+    "verdicts": of_pairs(
+        ["closer", "difference", "±", "DPweighted", "Unweighted"],
+        VERDICTS,
+        ("statistic", "model", "(c, g)"),
+    ),
+    "told": by_model(),
+    "truth": {TAIL: 200.0, "mean": 3.0},
+    "ends": [ONE, LAST],
+    "partner": lambda rule: ("EM", (rule.scale, rule.shift)),
+    "priors": pd.DataFrame(
+        [
+            [5.0, 0.3, False, 4.8, 100],
+            [7.04, 0.3, False, 6.3, 2000],
+            [7.5, 0.3, True, 6.61, 34567.2],
+        ],
+        [0.1, 1.0, 10.0],
+        [
+            "Δ",
+            "±",
+            "the only one of its kind",
+            "largest bound of the others",
+            "from an income of",
+        ],
+    ),
+    "repaired": frame(
+        ["mean", TAIL],
+        Unweighted=[1, 14.0],
+        DPweighted=[2, 8.9],
+        Shuffled=[3, 16.9],
+        Trimmed=[4, -8.8],
+    ),
+    "order": [("log", 1), ("log", 2)],
+    "by_draws": pd.DataFrame(
+        {"Unweighted": [50.0, 52, 59.2], "DPweighted": [10.0, 11, 10.7]},
+        [25, 100, 1000],
+    ),
+}
+
+
+def of_models(*changes):
+    return [("models", (tuple(place), of), new) for *place, of, new in changes]
+
+
+def misfits(scale, k):
+    """What keeps a model from missing point 3 by too high a mean, and a run without the model."""
+    return [
+        *of_models((scale, k, "misses", "1, 2"), (scale, k, "mean (%)", 9.9)),
+        (UNKNOWN, "models", WORLDS["application_settings"]["models"].drop((scale, k))),
+    ]
+
+
+def verdict(*changes):
+    return [("verdicts", (tuple(place), of), new) for *place, of, new in changes]
+
+
+def every(model, column, new, *statistics):
+    """One change at each setting."""
+    return verdict(
+        *[
+            (name, model, setting, column, new)
+            for name in statistics or ("mean", TAIL)
+            for setting in ("first", "second")
+        ]
+    )
+
+
+def missing(*models):
+    """Runs that have not compared one of the models."""
+    whole = WORLDS["application_settings"]["verdicts"]
+    return [(UNKNOWN, "verdicts", whole.drop(model, level="model")) for model in models]
+
+
+REPAIR = [
+    *every(LOG_1, "DPweighted", 5.1, TAIL),
+    *every(THOUSANDS_1, "DPweighted", 5.1, TAIL),
+    *missing(LOG_1, THOUSANDS_1),
+]
+PRIOR = [("priors", (at, "±"), 0.9) for at in (1.0, 10.0)]
+KIND = [("priors", (10.0, "the only one of its kind"), False)]
+NO_LOG = (UNKNOWN, "order", [("log", 2), ("log", 1)])
+FALSE["application_settings"] = {
+    "log-one-misfits": misfits("log", 1),
+    "log-two-misfits": misfits("log", 2),
+    "one-thousands-nearest": [
+        *of_models(("log", 10, "off the paper's", 1.3)),
+        (
+            UNKNOWN,
+            "models",
+            WORLDS["application_settings"]["models"].drop(columns="off the paper's"),
+        ),
+    ],
+    "mean-everywhere": [
+        *verdict(("mean", TEN_1, "second", "closer", "")),
+        (UNKNOWN, "verdicts", WORLDS["application_settings"]["verdicts"].loc[[TAIL]]),
+    ],
+    "chapter-undecided": [
+        *every(THOUSANDS_2, "closer", "EMweighted", TAIL),
+        *missing(THOUSANDS_2),
+    ],
+    "chapter-within-two": [
+        *verdict(
+            (TAIL, THOUSANDS_2, "first", "difference", -0.98),
+            (TAIL, THOUSANDS_2, "second", "±", 1.75),
+        ),
+        *missing(THOUSANDS_2),
+    ],
+    "ten-thousands-first": [
+        *verdict((TAIL, TEN_1, "first", "closer", "")),
+        (STILL, *verdict((TAIL, TEN_1, "second", "closer", "EMweighted"))[0]),
+        *missing(TEN_1),
+    ],
+    "one-component": [*every(LOG_1, "closer", ""), *missing(LOG_1)],
+    "one-component-thousands": [
+        *every(THOUSANDS_1, "closer", ""),
+        *missing(THOUSANDS_1),
+    ],
+    "closer-than-unprotected": REPAIR,
+    "between-the-two": [
+        ("told", by_model({1: (0.8, 0.99, 1.2)})),
+        ("told", by_model({3: (1.1, 1.31, 1.4)})),
+        (UNKNOWN, "told", by_model({0: (0.99, 1.3, 1.5)})),
+    ],
+    "scatters-around": [
+        *[
+            ("told", by_model(around={2: of}))
+            for of in ((1.01, 1.02, 1.2), (0.9, 0.95, 0.99))
+        ],
+        ("told", by_model(around={4: (0.98, 1.0, 1.02)})),
+        *[
+            (UNKNOWN, "told", by_model(around={0: of}))
+            for of in ((1.01, 1.2, 1.3), (0.7, 0.8, 0.9))
+        ],
+    ],
+    "log-three-disagrees": of_models(("log", 3, "misses", "2, 3")),
+    "thousands-one-misfits": misfits("asinh of thousands", 1),
+    "thousands-two-passes": of_models(("asinh of thousands", 2, "misses", "2")),
+    "ten-thousands-passes": of_models(("asinh of ten thousands", 1, "misses", "2")),
+    "ten-disagrees": of_models(("log", 10, "misses", "3")),
+    "largest-is-nearest": of_models(("log", 3, "Unweighted", 85)),
+    "property-of-the-prior": [*PRIOR, *KIND],
+    "prior-decides": PRIOR,
+    "one-of-its-kind": KIND,
+    "shuffled-stays": [
+        NO_LOG,
+        ("repaired", ("Shuffled", TAIL), 17.1),
+        ("repaired", ("Shuffled", TAIL), 10.9),
+    ],
+    "trimmed-repairs": [
+        NO_LOG,
+        ("repaired", ("Trimmed", TAIL), -9.0),
+        ("repaired", ("DPweighted", TAIL), 9.1),
+        ("repaired", ("DPweighted", TAIL), -9.0),
+    ],
+    "very-different-bounds": of_models(("log", 1, "Unweighted", 24.95)),
+    "prior-decides-in-summary": [*PRIOR, *KIND],
+    "statistic-and-model": [
+        ("verdicts", (slice(None), "closer"), "DPweighted"),
+        ("verdicts", ((TAIL, slice(None)), "closer"), ""),
+        ("verdicts", (slice(None), "±"), 40.0),
+    ],
+    "repair-in-summary": REPAIR,
+}
+TEXTS["application_settings"] = {
+    "log one": "10",
+    "log two": "12",
+    "usual prior": "7.0",
+    "others": "6.6",
+    "wide prior": "7.5",
+    "income of one": "34,567",
+    "fewest draws": "25",
+    "all draws": "1000",
+    "growth of Unweighted": "18",
+    "growth of DPweighted": "7",
+    "chapter first": "−0.9 ± 1.0",
+    "chapter last": "0.3 ± 1.5",
+    "ten thousands last": "−0.7 ± 1.1",
+    "smallest Δ": "25",
+    "largest Δ": "75",
 }
 
 # ---- all of them ---------------------------------------------------------------------------------
