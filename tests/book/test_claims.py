@@ -1633,6 +1633,325 @@ TEXTS["application_settings"] = {
     "largest Δ": "75",
 }
 
+# ---- application ---------------------------------------------------------------------------------
+
+PLACES = [(0.7, 0.0), (0.6, -0.1), (0.5, 0.0), (0.5, -0.3)]
+FITS = {
+    place: (fit(dp, 0.1, [weight, 0.8]), fit(em, 0.1, [some, 0.4]))
+    for place, dp, em, weight, some in zip(
+        PLACES,
+        (4.4, 3.0, 3.9, 2.0),
+        (4.45, 3.1, 3.8, 2.1),
+        (0.34, 0.3, 0.2, 0.1),
+        (0.36, 0.2, 0.1, 0.3),
+        strict=True,
+    )
+}
+
+
+def with_epsilon(one):
+    return ends(**vars(one), epsilon=lambda m: 2 * m * one.local_bound)
+
+
+FITS = {place: (with_epsilon(dp), em) for place, (dp, em) in FITS.items()}
+ALONE, OF_GROUPS = "First quarter alone", "means by education"
+CE_UTILITY = {
+    ("mean", "Unweighted"): [1.4, 0.1, 0.35, 2],
+    ("mean", "DPweighted"): [1.0, 0.1, -0.3, 2],
+    ("mean", "EMweighted"): [1.13, 0.05, 0.8, 2],
+    ("mean", "Countweighted"): [2.0, 0.1, -2.0, 2],
+    (TAIL, "Unweighted"): [1.2, 0.1, -1.0, 2.2],
+    (TAIL, "DPweighted"): [2.7, 0.1, -2.6, 2.9],
+    (TAIL, "EMweighted"): [2.0, 0.2, -1.9, 3.1],
+    (TAIL, "Countweighted"): [5.4, 0.1, -5.3, 2.5],
+}
+# errors with their own, biases and scatters of DPweighted and EMweighted, along the settings
+ALONG = {
+    "mean": [
+        [(1.1, 0.1), (1.5, 0.1), (1, 2), (3, 4)],
+        [(1.2, 0.1), (1.3, 0.1), (1, 2), (3, 4)],
+        [(1.34, 0.1), (1.3, 0.1), (1, 2), (3, 4)],
+        [(1.3, 0.1), (1.26, 0.1), (1, 2), (3, 4)],
+    ],
+    TAIL: [
+        [(2.6, 0.1), (2.1, 0.1), (-5.9, 5.3), (1.9, 2.0)],
+        [(2.7, 0.1), (2.2, 0.1), (-3.0, -2.4), (2.1, 2.2)],
+        [(2.3, 0.1), (2.4, 0.1), (-2.9, 2.3), (2.0, 2.1)],
+        [(2.1, 0.1), (2.8, 0.2), (-2.1, 2.1), (2.8, 2.9)],
+    ],
+}
+
+
+def along():
+    rows = {
+        (name, place): [
+            *(x for pair in zip(dp_error, em_error, strict=True) for x in pair),
+            *biases,
+            *scatters,
+        ]
+        for name, found in ALONG.items()
+        for place, (dp_error, em_error, biases, scatters) in enumerate(found)
+    }
+    table = of_pairs(None, rows, ("statistic", "(c, g)"))
+    table.columns = pd.MultiIndex.from_product(
+        [["error (%)", "±", "bias", "scatter"], ["DPweighted", "EMweighted"]]
+    )
+    return table
+
+
+def by_hand(*ratios):
+    return {at: (np.array([0.1, 5.0 * ratio]), "θ") for at, ratio in enumerate(ratios)}
+
+
+def near(values, middle):
+    return values[np.abs(values - middle) <= 0.3 * middle]
+
+
+WORLDS["ce_application"] = {
+    "income": np.array([-1234.0, 10_000, 20_000, 30_000, 161_000]),
+    "f": np.array([2.1, 0.1, 0.2, 0.3, 0.4]),
+    # two standard deviations off
+    "response": np.array([-4.0, 1, 1, 1, 1]),
+    "predictors": np.ones((5, 1)),
+    "hand": by_hand(0.92, 1.09, 1.31),
+    "of_one": {
+        ppm.Unweighted(): fit(9),
+        ppm.ByRisk(0.7): fit(5),
+        ppm.ByRisk(0.6): fit(5),
+        ppm.ByRisk(0.5): fit(5),
+    },
+    "em_lower": 5,
+    "four": {
+        "Unweighted": fit(9.0, 0.1, [1, 1, 1]),
+        "DPweighted": fit(4.4, 0.1, [0.3, 0.6, 0.81]),
+        "EMweighted": fit(4.45, 0.1, [0.38, 0.38, 0.38]),
+        "Countweighted": fit(4.0, 0.1, [0.1, 0.2, 0.33]),
+    },
+    "fits": FITS,
+    "correlation": 0.104,
+    "over_determined": fit(1, agree=False),
+    "utility": of_pairs(["typical error", "±", "bias", "scatter"], CE_UTILITY),
+    "tail": TAIL,
+    "away": along(),
+    "dp": fit(4.4, weights=[0.7, 0.8, 0.75, 0.9, 0.74]),
+    "published": fit(1),
+    "groups": OF_GROUPS,
+    "ALONE": ALONE,
+    "compared": ["a", "b", "c", "d", OF_GROUPS],
+    "typical": {
+        ("a", ALONE): (3.0, 1),
+        ("a", "Unweighted"): (7.93, 1),
+        ("b", ALONE): (5.0, 1),
+        ("b", "Unweighted"): (1.0, 1),
+        ("c", ALONE): (5.0, 1),
+        ("c", "Unweighted"): (2.0, 1),
+        ("d", ALONE): (5.0, 1),
+        ("d", "Unweighted"): (4.0, 1),
+        (OF_GROUPS, ALONE): (15.11, 0.3),
+        (OF_GROUPS, "Unweighted"): (5.13, 0.2),
+        (OF_GROUPS, "DPweighted"): (6.24, 0.2),
+        (OF_GROUPS, "EMweighted"): (7.37, 0.2),
+    },
+    "risk": pd.Series(
+        {"Data": 100.0, "Unweighted": 10, "DPweighted": 19.8, "EMweighted": 6.4}
+    ),
+    "of_data": {"mean": np.array([9.0, 10, 12]), TAIL: np.array([90.0, 100, 150])},
+    "of_drawn": {
+        "mean": {"DPweighted": np.array([10, 14, 6.9, 12]), "EMweighted": np.array([10])},
+        TAIL: {"DPweighted": np.array([100]), "EMweighted": np.array([131, 120])},
+    },
+    "near": near,
+    "data": ends(income_range=(-1_234.0, 161_000.0)),
+    "components": 4,
+    "settings": PLACES[:2],
+    "releases": 3,
+    "databases": 100,
+    "radius": 0.2,
+}
+
+
+def doubted(name, *places):
+    """The same with a fit whose chains do not agree, by one R-hat or the other."""
+    agree = [(name, [*place, "diagnostics", "agree"], False) for place in places]
+    place = places[-1]
+    return [*agree, (name, [*place, "diagnostics", "r_hat_log_likelihood"], 1.06)]
+
+
+def doubted_setting(at, which):
+    return "fits", [PLACES[at], which, "diagnostics", "agree"], False
+
+
+EM_LOWER = [("em_lower", 4)]
+CLOSER_MEAN, CLOSER_TAIL = (
+    [
+        *doubted("four", ["DPweighted"], ["Countweighted"]),
+        ("utility", ((name, "Countweighted"), "typical error"), value),
+        ("utility", ((name, "DPweighted"), "±"), 2.0),
+    ]
+    for name, value in (("mean", 1.2), (TAIL, 2.9))
+)
+WIDENS = [
+    ("away", ((TAIL, at), ("scatter", "EMweighted")), value)
+    for at, value in ((0, 1.8), (3, 2.79))
+]
+SURE_MEAN = [
+    *(doubted_setting(0, which) for which in (0, 1)),
+    ("away", (("mean", 0), ("error (%)", "EMweighted")), 1.3),
+    ("away", (("mean", 2), ("error (%)", "DPweighted")), 1.6),
+]
+GAIN = [
+    *doubted("four", ["Unweighted"]),
+    ("published", ["diagnostics", "agree"], False),
+    ("typical", (OF_GROUPS, ALONE), (14.8, 0.3)),
+    ("typical", (OF_GROUPS, ALONE), (15.11, 5.1)),
+    ("typical", (OF_GROUPS, "Unweighted"), (5.13, 5.1)),
+    ("typical", ("a", "Unweighted"), (8.1, 1)),
+]
+FALSE["ce_application"] = {
+    "long-upper-tail": [("income", 4, 159_000)],
+    "by-hand-negative": [("income", 0, 1234.0), ("f", 1, 2.2)],
+    "half-the-square": [("f", 0, 1.9), ("f", 0, 2.9), (STILL, "f", 0, 2.8)],
+    "by-hand-agrees": [
+        *doubted("of_one", *([rule] for rule in WORLDS["ce_application"]["of_one"])),
+        ("hand", by_hand(0.9, 1.09, 1.31)),
+        ("hand", by_hand(0.92, 1.11, 1.31)),
+        ("hand", by_hand(0.92, 1.09, 1.29)),
+    ],
+    "em-flattens": EM_LOWER,
+    "em-has-lower-bounds": EM_LOWER,
+    "unweighted-by-far": [
+        *doubted("four", ["Unweighted"], ["Countweighted"]),
+        ("four", ["EMweighted", "local_bound"], 4.55),
+    ],
+    "count-has-smallest-delta": [
+        *doubted("four", ["Unweighted"], ["Countweighted"]),
+        ("four", ["DPweighted", "diagnostics", "error"], 0.2),
+        ("four", ["EMweighted", "local_bound"], 4.2),
+    ],
+    "risks-go-together": [("correlation", 0.099)],
+    "chains-do-not-agree": [("over_determined", fit(1))],
+    "delta-falls": [
+        *(doubted_setting(at, 0) for at in (0, 3)),
+        ("fits", [PLACES[3], 0, "local_bound"], 4.2),
+    ],
+    "rises-once": [
+        doubted_setting(1, 0),
+        ("fits", [PLACES[2], 0, "local_bound"], 3.2),
+        ("fits", [PLACES[3], 0, "local_bound"], 4.3),
+    ],
+    "larger-average-weight": [("fits", [PLACES[1], 1, "weights"], np.array([0.7, 0.41]))],
+    "dp-nearest-for-the-mean": [("utility", (("mean", "DPweighted"), "bias"), -0.36)],
+    "all-below": [("utility", ((TAIL, "EMweighted"), "bias"), 0.1)],
+    "count-far-below": [("utility", ((TAIL, "Countweighted"), "bias"), -5.1)],
+    "dp-closer-for-the-mean": CLOSER_MEAN,
+    "own-bias-upwards": [
+        *doubted("four", ["DPweighted"], ["Unweighted"]),
+        ("utility", (("mean", "Unweighted"), "typical error"), 1.2),
+        ("utility", (("mean", "Unweighted"), "bias"), 0.29),
+    ],
+    "dp-closer-than-count": CLOSER_TAIL,
+    "dp-loses-tail": [
+        *doubted("four", ["Unweighted"], ["DPweighted"]),
+        ("utility", ((TAIL, "Unweighted"), "typical error"), 2.5),
+    ],
+    "em-scatters-more": [("utility", ((TAIL, "EMweighted"), "scatter"), 2.8)],
+    "em-middle-nearer": [
+        ("utility", ((TAIL, "EMweighted"), "bias"), -2.7),
+        ("utility", ((TAIL, "EMweighted"), "bias"), 2.7),
+    ],
+    "em-widens": [
+        *WIDENS,
+        [
+            ("away", ((TAIL, 3), ("scatter", who)), value)
+            for who, value in (("EMweighted", 2.85), ("DPweighted", 2.7))
+        ],
+    ],
+    "scatters-more-throughout": WIDENS,
+    "dp-stays-low": [
+        ("away", ((TAIL, 0), ("bias", "DPweighted")), -6.1),
+        ("away", ((TAIL, 3), ("bias", "DPweighted")), -1.9),
+    ],
+    "dp-for-the-mean": SURE_MEAN,
+    "holds-for-the-mean": [*SURE_MEAN, *CLOSER_MEAN, *CLOSER_TAIL],
+    "fails-for-the-tail": [
+        doubted_setting(0, 1),
+        ("away", ((TAIL, 1), ("error (%)", "EMweighted")), 2.6),
+        ("away", ((TAIL, 2), ("error (%)", "EMweighted")), 2.7),
+        (
+            UNKNOWN,
+            [
+                ("away", along().loc[(slice(None), 0), :]),
+                ("fits", {PLACES[0]: FITS[PLACES[0]]}),
+            ],
+        ),
+    ],
+    "em-above-at-last": [("away", ((TAIL, 3), ("bias", "EMweighted")), -0.1)],
+    "each-weight-kept-the-mean": SURE_MEAN,
+    "scatter-and-level": [
+        *WIDENS,
+        ("away", ((TAIL, 0), ("bias", "EMweighted")), 5.5),
+        ("away", ((TAIL, 1), ("bias", "EMweighted")), -2.6),
+        ("away", ((TAIL, 3), ("bias", "EMweighted")), 1.9),
+        (UNKNOWN, "away", along().loc[(slice(None), 0), :]),
+    ],
+    "dp-shortens": [
+        ("dp", ["weights", 4], 0.8),
+        ("utility", ((TAIL, "DPweighted"), "bias"), -0.9),
+    ],
+    "fraction-of-the-bound": [("four", ["DPweighted", "local_bound"], 4.6)],
+    "little-to-buy": [
+        ("typical", ("a", "Unweighted"), (8.1, 1)),
+        ("typical", ("d", ALONE), (9.1, 1)),
+    ],
+    "told-by-means-of-groups": GAIN,
+    "groups-had-most-to-gain": GAIN,
+    "groups-can-buy-most": GAIN,
+    "small-part-of-the-data": [("risk", "DPweighted", 20.1)],
+    "from-the-model": [("risk", "Data", 58), (STILL, "risk", "Data", 60)],
+}
+TEXTS["ce_application"] = {
+    "factor up": "8",
+    "smallest": "−1",
+    "largest": "161 thousand",
+    "lowest income": "−1,234",
+    "deviations": "2",
+    "K": "4",
+    "settings": "(0.7, 0), (0.6, -0.1)",
+    "DP weight": "0.57",
+    "EM weight": "0.38",
+    "rank correlation": "0.10",
+    "agreeing": "10 of 10",
+    "count weight": "0.21",
+    "least ε": "12",
+    "most ε": "26",
+    "fall": "55",
+    "times the weight": "1.3 to 2.0",
+    "releases": "3",
+    "databases": "100",
+    "left out": "2 of DPweighted for the mean; 1 of EMweighted for the 90th percentile",
+    "mean, Unweighted": "larger by 0.1 to 0.7",
+    "mean, EMweighted": "between 0.1 smaller and 0.4 larger",
+    "mean, Countweighted": "larger by 0.7 to 1.3",
+    "90th percentile, Unweighted": "smaller by 1.2 to 1.8",
+    "90th percentile, EMweighted": "smaller by 0.3 to 1.1",
+    "90th percentile, Countweighted": "larger by 2.4 to 3.0",
+    "mean, settings": "1 of 4",
+    "tail, settings": "2",
+    "tail, settings of DP": "1",
+    "tail, last": "larger by 0.3 to 1.1",
+    "means, DPweighted": "1.1 to 1.3",
+    "means, EMweighted": "1.3 to 1.5",
+    "apart": "4.9",
+    "First quarter alone, means by education": "15.1",
+    "Unweighted, means by education": "5.1",
+    "DPweighted, means by education": "6.2",
+    "EMweighted, means by education": "7.4",
+    "radius": "20",
+    "fewest found": "6",
+    "most found": "20",
+    "in the data": "100",
+}
+
 # ---- all of them ---------------------------------------------------------------------------------
 
 CLAIMS = [(chapter, claim) for chapter, claims in FALSE.items() for claim in claims]
