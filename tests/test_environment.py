@@ -53,10 +53,13 @@ def disagreements(lock, project, conda):
         for python in pythons
         if python not in accepted
     ]
-    if yaml.safe_load(conda)["dependencies"][1:] != [
+    conda = yaml.safe_load(conda)
+    if conda["dependencies"] != [
+        # the one that the book is made on
+        "python=3.13",
         "pip",
         {"pip": ["-r requirements.lock"]},
-    ]:
+    ] or conda["channels"] != ["conda-forge", "nodefaults"]:
         told.append("environment.yml installs something else than the lock")
     return told
 
