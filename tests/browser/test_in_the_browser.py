@@ -237,6 +237,48 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
     assert moved == 2
 
 
+# a page, and what stands on it, or does not, by a setting of the book
+SHOWN = [
+    ("book/intro", '<html lang="en"', True),
+    ("book/intro", 'rel="icon" href="../_static/favicon.svg"', True),
+    ("notebooks/theory", "<title>[^<]*The Bayesian Pseudo Posterior Mechanism", True),
+    ("book/intro", "By The ppm authors", True),
+    # the contents begin with the front page itself
+    ("notebooks/theory", "bd-sidenav__home-link", True),
+    # numbers of figures, and years of citations
+    ("notebooks/theory", r"caption-number\">Fig\. 3\.1 ", True),
+    ("notebooks/theory", r"bibliography\.html[^>]*>(?:[^<]*, )?20\d\d<", True),
+    # members in the order of the source, with defaults as it has them; contents with short names
+    (
+        "book/library/mechanism",
+        "ppm.Fit.strict.*ppm.Fit.weights.*ppm.Fit.epsilon",
+        True,
+    ),
+    (
+        "book/library/mechanism",
+        r'toc-entry"><a[^>]*><code[^>]*><span[^>]*>fit\(\)<',
+        True,
+    ),
+    ("book/library/privacy", str(ROOT), False),
+    # prompts are not copied, and a page asks others for nothing
+    ("_static/copybutton.js", "formatCopyText.text, '>>> ', false", True),
+    ("_static/documentation_options.js", "SHOW_SEARCH_SUMMARY: false", True),
+]
+
+
+def test_settings_of_the_book_show_on_its_pages(html):
+    for page, words, there in SHOWN:
+        file = html / (page if "." in page else f"{page}.html")
+        assert bool(re.search(words, file.read_text("utf-8"), re.S)) == there, words
+    assert not [*html.glob("*modindex*")]
+    # of the repository's other texts none becomes a page
+    assert {file.name for file in html.glob("*.html")} == {
+        "genindex.html",
+        "index.html",
+        "search.html",
+    }
+
+
 def heights(path):
     """Of bars, in pixels."""
     drawn = path.get_attribute("d")
