@@ -681,7 +681,10 @@ FALSE["privacy_audit"] = {
         at_record("loss_integrated", "Capped", 125, 3.1),
     ],
     "far-above": FAR,
-    "by-its-largest-count": [*BY_LARGEST, at_record("weight", M, 125, 0.1)],
+    "by-its-largest-count": [
+        [*BY_LARGEST, at_record("weight", M, 100, 0)],
+        at_record("weight", M, 125, 0.1),
+    ],
     "at-most-draws": [
         of_fit("parameters_over", M, 0.49),
     ],
@@ -1710,10 +1713,10 @@ def near(values, middle):
 
 WORLDS["ce_application"] = {
     "income": np.array([-1234.0, 10_000, 20_000, 30_000, 161_000]),
-    "f": np.array([2.1, 0.1, 0.2, 0.3, 0.4]),
-    # two standard deviations off
-    "response": np.array([-4.0, 1, 1, 1, 1]),
-    "predictors": np.ones((5, 1)),
+    "f": np.array([5.8, 0.1, 0.2, 0.3, 0.4]),
+    # of twelve the first is 3.3 standard deviations off
+    "response": np.append(-11.0, np.ones(11)),
+    "predictors": np.ones((12, 1)),
     "hand": by_hand(0.92, 1.09, 1.31),
     "of_one": {
         ppm.Unweighted(): fit(9),
@@ -1813,8 +1816,8 @@ GAIN = [
 ]
 FALSE["ce_application"] = {
     "long-upper-tail": [("income", 4, 159_000)],
-    "by-hand-negative": [("income", 0, 1234.0), ("f", 1, 2.2)],
-    "half-the-square": [("f", 0, 1.9), ("f", 0, 2.9), (STILL, "f", 0, 2.8)],
+    "by-hand-negative": [("income", 0, 1234.0), ("f", 1, 5.9)],
+    "half-the-square": [("f", 0, 5.4), ("f", 0, 7.9), (STILL, "f", 0, 7.8)],
     "by-hand-agrees": [
         *doubted("of_one", *([rule] for rule in WORLDS["ce_application"]["of_one"])),
         ("hand", by_hand(0.9, 1.09, 1.31)),
@@ -1920,7 +1923,7 @@ TEXTS["ce_application"] = {
     "smallest": "−1",
     "largest": "161 thousand",
     "lowest income": "−1,234",
-    "deviations": "2",
+    "deviations": "3",
     "K": "4",
     "settings": "(0.7, 0), (0.6, -0.1)",
     "DP weight": "0.57",
@@ -2249,6 +2252,7 @@ FALSE["what_is_weaker"] = {
     "up-to-times": [
         ("again_above", (("Weighted-M", 1600), "exceeded"), 0),
         [("times", STUDIED.index(("Weighted-M", 1600, x)), 0.98) for x in (1.04, 2.12)],
+        (STILL, "times", STUDIED.index(("Weighted-M", 1600, 2.12)), 1.5),
     ],
     "average-hardly-changes": [
         ("one_seed", [[law(mean, 9.5)], [law(46, 9)]]) for mean in (50.7, 41.3)
@@ -2371,3 +2375,47 @@ def test_every_number_of_a_text_is_the_one_it_is_called_by(chapter):
         for name in MODULES[chapter]["NUMBERS"]
     }
     assert told == TEXTS[chapter]
+
+
+def but_without(*row):
+    return WORLDS["strict_release"]["found"].drop([row])
+
+
+# number, what the run has instead, and the number then
+OTHERWISE = [
+    ("strict_release", "crossing", ("noises", ["a draw"], np.full(60, 9.0)), "–"),
+    ("strict_release", "crossing", ("noises", ["a draw"], np.full(60, 0.1)), "–"),
+    ("strict_release", "means levels", ("found", but_without("means", 0.1)), "–"),
+    ("strict_release", "own change 4", ("found", but_without("own", 4.0)), "–"),
+    ("strict_release", "means bins", ("widths", [0.05, 0.25]), "–"),
+    ("strict_release", "means published", ("widths", [0.05, 0.25]), "–"),
+    ("strict_release", "bins own", ("widths", [0.25]), "9 ± 0"),
+    ("strict_more", "noise small", ("widths", [0.1, 1.0]), "–"),
+    ("strict_more", "noise small", ("widths", [0.25]), "21"),
+    ("strict_more", "limits less bins", ("widths", [0.25]), "–"),
+    ("application_settings", "log two", misfits("log", 2)[-1][1:], ""),
+    ("application_settings", "chapter last", missing(THOUSANDS_2)[0][1:], ""),
+    ("ce_application", "left out", ("of_drawn", {}), "none"),
+]
+
+
+@pytest.mark.parametrize(("chapter", "name", "change", "text"), OTHERWISE)
+def test_a_number_that_a_run_has_not_is_a_dash(chapter, name, change, text):
+    world, _ = of_world(chapter, change)
+    assert evaluated(chapter, name, world) == text
+
+
+def test_every_household_leaves_at_every_scale_of_the_slider():
+    def of(name):
+        return evaluated("what_is_weaker", name, WORLDS["what_is_weaker"])
+
+    found = of("anybody_at_any_scale")
+    steps = [(place, step / 20) for place in range(8) for step in range(1, 21)]
+    for one, (place, scale) in zip(found, steps, strict=True):
+        assert one.left[place] == 0 and one.weights.max() == pytest.approx(scale)
+        # nobody else's is frozen
+        assert np.delete(one.left, place).max() == pytest.approx(scale)
+    everybody, seven = (
+        household.state(counts).weights[0] for counts in (TWELVE, TWELVE[:7])
+    )
+    assert of("a_beside") == pytest.approx((everybody, seven))
