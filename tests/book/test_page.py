@@ -14,7 +14,7 @@ import pytest
 from survey_files import csv_text, unit
 
 import ppm
-from ppm_book.chapters import household, page, running, survey
+from ppm_book.chapters import household, page, running, sentences, survey
 from ppm_book.chapters.ledger_values import measured
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
@@ -157,6 +157,31 @@ def test_a_claim_that_does_not_hold_is_told_by_its_sentence(tmp_path, monkeypatc
     # with this run's numbers, and a reference by its label
     assert fell == "- They fell`fig-it` to 2.00, and –."
     assert others[-2:] == [fell, "- misspelt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # § is where its mark stands
+        ("First. It rose§. Last.", "It rose."),
+        ("First. It rose.§ Last.", "It rose."),
+        ("First? It **rose**.§ Last!", "It **rose**."),
+        ("It rose,\nand fell§", "It rose, and fell"),
+        ("Before.\n\nIt rose§.\n\nAfter.", "It rose."),
+        ("Three\n- one\n  goes on§\n- two", "one goes on"),
+        ("1. one. It rose§\n2. two", "It rose"),
+        (":::{note} Title\n:class: tip\nIt rose§.\n:::\nMore.", "It rose."),
+        # a cell of a table, with the head of its row
+        (
+            "|a|b|c|d|\n|-|-|-|-|\n|row |first| It rose.§ |e|\n|next|x|y|z|",
+            "row: It rose.",
+        ),
+        ("|a|b|\n|-|-|\n|row|last|\n|it§|x|", "it"),
+    ],
+)
+def test_the_sentence_of_a_claim_ends_where_a_reader_s_eye_does(text, words):
+    place = text.index("§")
+    assert sentences.sentence(text.replace("§", ""), place) == words
 
 
 @pytest.mark.parametrize(
