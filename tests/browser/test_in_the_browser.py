@@ -298,6 +298,8 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
     names = {"<A>": "a", **{name: name.lower() for name in "BCDEFGH"}}
     sliders = {"Who": names, "Size s": {"1": 1, "8 m": 8}}
     panels = [{"names": ["a", "b"]}, {"range": [-1, 5], "axis": "Place", "height": 120}]
+    # of all frames, where a frame has none of its own
+    panels[1]["outline"] = [1, 0, 2]
     picture = moving("Two", sliders, frame, panels=panels, start=["b", 1]).data
     script = (ROOT / "book" / "_static" / "moving.js").as_uri()
     (tmp_path / "page.html").write_text(
@@ -316,7 +318,10 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
         )
         # of a scale that has room for the largest bar of all places, and for the highest line
         high, low = 60 * size / 8, 60 / 8
-        assert [*map(heights, outlines)] == [pytest.approx([low, high])]
+        assert [*map(heights, outlines)] == [
+            pytest.approx([low, high]),
+            pytest.approx([low, 0, 2 * low]),
+        ]
         assert [*map(heights, bars)] == [
             pytest.approx([high, low]),
             pytest.approx([2 * low, low, high]),

@@ -61,12 +61,19 @@ def pages(tmp_path_factory):
     def curve(size):
         line = {"x": [0, 4, 8], "y": [0, size, -size], "colour": "H"}
         dot = {"at": [8, -size], "words": f"{size} down", "below": True}
-        return "said", [{"lines": [line], "dots": [dot]}]
+        rising = {"x": [0, 8], "y": [0, size], "dashed": True, "words": "risen"}
+        dots = [
+            {"at": [0, 1.5], "words": "from the very left"},
+            {"at": [2, 0], "words": "beside", "aside": True},
+        ]
+        plain = {"lines": [rising], "dots": dots, "upright": [4, ""]}
+        return "said", [{"lines": [line], "dots": [dot]}, plain]
 
     panel = {"range": [0, 8], "axis": "Place", "height": 120}
     panel |= {"ticks": [[4, "the middle of it"], [5, "no room"], [8, "end"]]}
     sizes = {"1": 1, "3": 3}
-    pictures["curve"] = moving("Curve", {"Size s": sizes}, curve, panels=[panel])
+    panels = [panel, {"range": [0, 8], "plain": True, "height": 90}]
+    pictures["curve"] = moving("Curve", {"Size s": sizes}, curve, panels=panels)
     links = [
         f'<link rel="stylesheet" href="{(static / name).as_uri()}">'
         for name in ("moving.css", "touch.css")
@@ -353,7 +360,7 @@ def test_on_paper_and_without_scripts_its_start_stands_there(opened):
 def test_a_curve_goes_through_its_points_and_words_below_have_room(opened):
     page = opened("curve")
     page.locator("[type=range]").press("ArrowRight")
-    drawn = page.locator("path.curve")
+    drawn = page.locator("path.curve").first
     assert drawn.get_attribute("style") == "--own: #B84A00"
     points = [
         [*map(float, point.split(","))]
@@ -363,7 +370,7 @@ def test_a_curve_goes_through_its_points_and_words_below_have_room(opened):
     # the heights of all frames are from -3 to 3
     assert [bottom - top, bottom - zero] == pytest.approx([120, 60])
     assert middle == pytest.approx((left + right) / 2)
-    dot = page.locator("circle.dot")
+    dot = page.locator("circle.dot").first
     at = [float(dot.get_attribute(name)) for name in ("cx", "cy")]
     assert at == pytest.approx([right, bottom])
     texts = page.locator("svg text").all_text_contents()
@@ -488,3 +495,36 @@ def test_a_pointer_far_from_all_discs_takes_none_and_one_that_is_lost_lets_go(op
     page = opened("odd")
     # beyond the largest M that it begins with
     assert page.get_by_label("Threshold M").get_attribute("max") == "15"
+
+
+def test_words_stand_beside_what_they_are_about_and_a_plain_panel_has_no_scale(opened):
+    page = opened("curve")
+    page.locator("[type=range]").press("ArrowRight")
+    numbers = "all => all.map(e => [e.textContent, ...['x', 'y'].map(n => +e.getAttribute(n))])"
+    texts = page.locator("svg text").evaluate_all(numbers)
+    at = {said: (x, y) for said, x, y in texts}
+    numbers = "all => all.map(e => ['cx', 'cy'].map(name => +e.getAttribute(name)))"
+    dots = page.locator("circle.dot").evaluate_all(numbers)
+    below, above, aside = (
+        at[name] for name in ("3 down", "from the very left", "beside")
+    )
+    assert below[1] == dots[0][1] + 20 and above[1] == dots[1][1] - 9
+    # they stay between the ends of the panel
+    assert below[0] < dots[0][0] and above[0] > dots[1][0] + 50
+    assert aside[0] == dots[2][0] + 9 and aside[1] <= dots[2][1] + 14
+    dashed = page.locator("path.curve.dashed")
+    (end,) = re.findall(r"L([\d.]+),([\d.]+)$", dashed.get_attribute("d"))
+    assert at["risen"] == pytest.approx((float(end[0]), float(end[1]) - 6))
+    upright = page.locator("line.outline")
+    middle = (dots[1][0] + float(end[0])) / 2
+    assert float(upright.get_attribute("x1")) == pytest.approx(middle, abs=0.1)
+    # the scale of the first panel alone
+    heights = [float(said) for said, *_ in texts if re.fullmatch(r"-?[\d.]+", said)]
+    assert heights == sorted({*heights})
+    # a narrower page has a narrower picture
+    before = page.locator("svg").get_attribute("viewBox")
+    page.set_viewport_size({"width": 330, "height": 844})
+    page.wait_for_function(
+        "old => document.querySelector('svg').getAttribute('viewBox') !== old",
+        arg=before,
+    )
