@@ -111,7 +111,7 @@ def test_settings_of_a_book_reach_its_command(
 
 @pytest.mark.parametrize(
     "setting",
-    [f"SOLUTIONS={word}" for word in ("yes", "YES", "on", "1", "none")]
+    [f"SOLUTIONS={word}" for word in ("yes", "YES", "on", "1", "none", "No")]
     + ["CE_DATA=/nowhere/diary.zip"],
 )
 def test_a_slip_in_a_setting_begins_no_book(recipe, setting):
@@ -260,7 +260,8 @@ case "$*" in
     *ensurepip*) [ ! -e "$here/no venv" ] ;;
     '-m venv '*) mkdir -p "$3/bin"; echo "{version}" >>"$here/made"
         cp "$0" "$3/bin/python"; echo home >"$3/pyvenv.cfg" ;;
-    '-m pip '*) echo "$*" >>"$here/pip"; cat "$here/said" >&2 2>/dev/null
+    '-m pip '*) echo "$*" >>"$here/pip"
+        case "$*" in *requirements.lock) cat "$here/said" >&2 2>/dev/null ;; esac
         [ ! -e "$here/offline" ] ;;
 esac
 """
@@ -324,6 +325,28 @@ def test_an_environment_is_made_by_the_python_that_the_book_was_tried_on(
     assert place.call() == 0, place.done.stderr
     assert place.made == [first]
     assert ("Nobody has run this book" in place.done.stdout) == (first == "3.14")
+
+
+def test_an_environment_is_made_by_a_python_of_pyenv_where_there_is_no_other(tmp_path):
+    place = Place(tmp_path)
+    for other in ("3.12", "3.13", "3.14", "3"):
+        program(tmp_path / "bin" / f"python{other}", "#!/bin/sh\nexit 1\n")
+    program(tmp_path / "bin" / "python", "#!/bin/sh\nexit 1\n")
+    for version, minor in (("3.12.9", "3.12"), ("3.13.1", "3.13")):
+        text = PYTHON.format(here=tmp_path, version=minor)
+        versions = tmp_path / ".pyenv" / "versions"
+        program(versions / version / "bin" / "python", text)
+    assert place.call() == 0 and place.made == ["3.13"]
+
+
+def test_what_runs_for_every_change_is_the_tests(tmp_path):
+    program(tmp_path / "make", '#!/bin/sh\necho "$@" in "$PWD"\n')
+    alone = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", str(ROOT / ".ci" / "run")]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=alone, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == f"test in {ROOT}\n"
 
 
 def test_an_environment_has_the_locked_files_by_their_hashes_and_this_package(tmp_path):
@@ -442,6 +465,7 @@ def test_a_lock_is_for_all_systems_and_stays_where_one_lacks_a_wheel(tmp_path, w
         assert "No wheel for Python 3.12 on x86_64-pc-windows-msvc" in done.stderr
         return
     assert done.returncode == 0
+    assert not (root / "requirements.lock.part").exists()
     assert lock.startswith("# ") and lock.endswith("numpy==2.0 --hash=sha256:0\n")
     # without a lock there is nothing to keep to: the newest versions
     (root / "requirements.lock").unlink()

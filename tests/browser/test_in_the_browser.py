@@ -361,7 +361,9 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
       <tbody><tr><td><p style="width: 500px">wide</p></td><td> </td></tr></tbody></table>"""
     script = (ROOT / "book" / "_static" / "reading.js").as_uri()
     (tmp_path / "page.html").write_text(
-        f'<div class="bd-article">{table}</div><script src="{script}"></script>',
+        f'<div class="bd-article">{table}</div><div class="solution">'
+        f'<p class="admonition-title">Solution to <a href="#one">Exercise <b>1</b></a></p></div>'
+        f'<script src="{script}"></script>',
         "utf-8",
     )
     page = browser.new_page(viewport=PHONE)
@@ -369,6 +371,9 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
     for size, stops in (PHONE, True), (DESKTOP, False), (PHONE, True):
         page.set_viewport_size(size)
         page.wait_for_selector(f"table{'[tabindex]' if stops else ':not([tabindex])'}")
+    # a title that a tap unfolds keeps its words, and leads nowhere
+    title = page.locator(".admonition-title")
+    assert title.inner_html() == "Solution to Exercise <b>1</b>"
     heads = "cells => cells.map(cell => cell.dataset.head ?? null)"
     assert page.locator("td").evaluate_all(heads) == ["a", None]
     page.close()

@@ -67,14 +67,18 @@ BODY = """
     <table class="dataframe" id="styled"><tbody><tr><th id="row-name">a</th><td>1</td></tr></tbody>
     </table></div>
   <span class="together" id="together">ε.</span><sup class="not-here" id="untrue">x</sup>
+  <details class="answer" open><summary id="opened">Answer</summary></details>
   <details class="answer"><summary id="summary">Answer</summary></details>
 </div></div>
 <div class="moving touch"><div class="still" id="still">still</div><div class="live" id="live">
   <div class="told above"><p class="said" id="above">more than</p></div>
   <div class="told"><p class="said" id="below">less than</p></div>
-  <p class="heard" id="heard">B moved</p>
+  <p class="heard" id="heard">B moved</p><input type="number" id="visits"><output id="says"></output>
+  <input type="range" id="slider"><svg class="discs" id="discs"><text id="drawn-words">a</text></svg>
+  <div class="told" id="told"></div><img id="in-picture">
   <button id="here" aria-pressed="false">A</button><button id="away" aria-pressed="true">B</button>
-  <svg><g class="disc away"><circle class="edge" id="left"/></g>
+  <svg><g class="disc away"><circle class="edge" id="left"/>
+    <circle class="weight" id="weight"/></g>
     <g class="disc"><circle class="edge" id="stays"/></g>
     <path class="curve" id="curve"/><path class="level" id="level"/></svg></div></div>
 <div class="moving"><div class="still" id="alone">still</div></div>
@@ -118,6 +122,20 @@ SEEN = {
     "a loss above its bound warns": [
         ("above", "color", "rgb(176, 0, 32)", "screen"),
         ("above", "color", "rgb(255, 143, 138)", "dark"),
+    ],
+    "a finger moves a disc or a slider, or the page": [
+        ("discs", "touchAction", "pan-y", "screen"),
+        ("slider", "touchAction", "pan-y", "screen"),
+    ],
+    "nothing jumps when words change, and words are read where they cross a line": [
+        ("told", "minHeight", "76.8px", "screen"),
+        ("says", "minHeight", "72px", "screen"),
+        ("drawn-words", "paintOrder", "stroke", "screen"),
+        ("weight", "opacity", "0.35", "screen"),
+        ("visits", "appearance", "textfield", "screen"),
+        ("in-picture", "maxWidth", "100%", "screen"),
+        ("opened", "marginBottom", "6.4px", "screen"),
+        ("wide", "animationTimeline", "scroll(self inline)", "screen"),
     ],
     "lines are no areas, and a level is dashed": [
         ("curve", "fill", "none", "screen"),
