@@ -12,6 +12,8 @@ tools=_build/lock-tools
     "$tools/bin/python" -m pip install --quiet --disable-pip-version-check uv
 }
 mkdir -p _build
+# uv keeps to the versions of the file that it writes
+rm -f _build/requirements.lock
 [ ! -f requirements.lock ] || cp requirements.lock _build/requirements.lock
 "$tools/bin/uv" pip compile pyproject.toml --all-extras --universal --python-version 3.12 \
     --fork-strategy fewest --generate-hashes --no-emit-index-url --no-annotate --no-header --no-strip-extras \

@@ -1,8 +1,10 @@
 """One environment for everybody: the lock, pyproject.toml and environment.yml agree."""
 
+import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from itertools import chain
 
@@ -53,16 +55,80 @@ def disagreements(lock, project, conda):
         for python in pythons
         if python not in accepted
     ]
-    if yaml.safe_load(conda)["dependencies"][1:] != [
+    conda = yaml.safe_load(conda)
+    if conda["dependencies"] != [
+        # the one that the book is made on
+        "python=3.13",
         "pip",
         {"pip": ["-r requirements.lock"]},
-    ]:
+    ] or conda["channels"] != ["conda-forge", "nodefaults"]:
         told.append("environment.yml installs something else than the lock")
     return told
 
 
 def test_the_lock_the_project_and_conda_agree():
     assert not disagreements(*((ROOT / name).read_text("utf-8") for name in FILES))
+
+
+# imported by another name than the package's own, or come with one that is asked for
+COMES_WITH = {
+    "bs4": "beautifulsoup4",
+    "yaml": "pyyaml",
+    "pil": "matplotlib",
+    "ipython": "ipykernel",
+    **dict.fromkeys(("docutils", "myst-parser", "pybtex"), "jupyter-book"),
+    "pytensor": "pymc",
+    "cloudpickle": "distributed",
+}
+# no file imports them: what commands, Sphinx, Jupyter and pytest load by themselves
+BY_NAME = {
+    *(
+        "jupyter-book",
+        "numpydoc",
+        "sphinx-exercise",
+        "sphinx-mathjax-offline",
+        "sphinx-proof",
+    ),
+    *("jupyterlab", "nbmake", "pytest-xdist", "ruff", "ppm"),
+}
+
+
+def imported(folder):
+    """Packages of others that the files of a folder import, wherever in them."""
+    found = set()
+    for file in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add(node.module)
+    own = {file.stem for file in (ROOT / folder).rglob("*")} | {"ppm", "ppm_book"}
+    found = {name.partition(".")[0] for name in found} - sys.stdlib_module_names - own
+    return {COMES_WITH.get(name, name) for name in map(canonicalize_name, found)}
+
+
+def test_an_installation_has_what_its_code_imports_and_nothing_else():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    groups = {"core": project["dependencies"], **project["optional-dependencies"]}
+    asked = {
+        group: {canonicalize_name(Requirement(each).name) for each in needed}
+        for group, needed in groups.items()
+    }
+    library = set.union(*map(asked.get, ("core", "pymc", "extra", "large")))
+    needed = {
+        "ppm": library,
+        "book/ppm_book": library | asked["book"],
+        "tests": library | asked["book"] | asked["test"],
+    }
+    found = {folder: imported(folder) for folder in needed}
+    # a test's own modules lie beside it
+    found["tests"] -= {"checks", "assessment-data", "processes"}
+    for folder, names in found.items():
+        assert names <= needed[folder], folder
+    # ArviZ is PyMC's own
+    assert set.union(*asked.values()) - BY_NAME - {"arviz"} <= set.union(
+        *found.values()
+    )
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_settings_of_a_book_reach_its_command(
 
 @pytest.mark.parametrize(
     "setting",
-    [f"SOLUTIONS={word}" for word in ("yes", "YES", "on", "1", "none")]
+    [f"SOLUTIONS={word}" for word in ("yes", "YES", "on", "1", "none", "No")]
     + ["CE_DATA=/nowhere/diary.zip"],
 )
 def test_a_slip_in_a_setting_begins_no_book(recipe, setting):
@@ -135,9 +135,13 @@ def test_settings_of_a_run_reach_its_command(recipe):
 def test_settings_of_tests_reach_pytest(recipe):
     ((words, variables),) = recipe("test", "THOROUGH=yes", "ARGS=-k 'one or other'")
     assert words[:2] == ["-m", "pytest"] and words[-2:] == ["-k", "one or other"]
-    assert "--numprocesses=logical" in words
+    spread = ["--numprocesses=logical", "--maxprocesses=4", "--dist=worksteal"]
+    assert words[2:-2] == spread
     single = variables["OMP_NUM_THREADS"], variables["OPENBLAS_NUM_THREADS"]
     assert variables["THOROUGH"] == "yes" and single == ("1", "1")
+    # what is freed stays with the process up to a quarter of a gigabyte
+    kept = {variables[f"MALLOC_{name}_THRESHOLD_"] for name in ("MMAP", "TRIM")}
+    assert kept == {str(2**28)}
     ((words, variables),) = recipe("browser", "SHOTS=a folder", "ARGS=-x")
     assert words == ["-m", "pytest", "tests/browser", "-x"]
     assert variables["PPM_SHOTS"] == "a folder"
@@ -157,8 +161,9 @@ def test_a_check_of_style_looks_at_the_format_too_and_a_benchmark_runs_what_ther
         ["-m", "ruff", "check", "."],
         ["-m", "ruff", "format", "--check", "."],
     ]
-    for (file,), _ in recipe("benchmark"):
-        assert (ROOT / file).is_file()
+    files = [file for (file,), _ in recipe("benchmark")]
+    assert files == ["benchmarks/mixture.py", "benchmarks/mechanism.py"]
+    assert all((ROOT / file).is_file() for file in files)
 
 
 @pytest.fixture
@@ -184,7 +189,19 @@ def test_settings_of_the_environment_and_of_an_audit_reach_their_programs(checko
     assert make("env") == ["<.venv>", "<>"]
     assert make("env", "PYTHON=/a path/python") == ["<.venv>", "</a path/python>"]
     assert make("lock", "--old-file=env") == ["lock .venv"]
-    program(folder / "_build" / "audit" / "bin" / "pip-audit", '#!/bin/sh\necho "$@"\n')
+    # what asks is installed the first time
+    place = folder / "_build" / "audit" / "bin"
+    program(
+        folder / ".venv" / "bin" / "python",
+        """#!/bin/sh
+echo "$@"; mkdir -p "$3/bin"
+printf '#!/bin/sh\\necho "$@"\\n' | tee "$3/bin/pip" >"$3/bin/pip-audit"
+chmod +x "$3"/bin/*
+""",
+    )
+    made, installed, _ = make("audit", "--old-file=env")
+    assert made == "-m venv _build/audit"
+    assert installed == "install --quiet pip-audit>=2.9,<3" and place.is_dir()
     usual = "--strict --disable-pip -r requirements.lock"
     assert make("audit", "--old-file=env") == [usual]
     assert make("audit", "--old-file=env", "ARGS=-s osv") == [f"{usual} -s osv"]
@@ -240,10 +257,12 @@ PYTHON = """#!/bin/sh
 here='{here}'
 case "$*" in
     *version_info*) echo {version} ;;
-    *ensurepip*) ;;
+    *ensurepip*) [ ! -e "$here/no venv" ] ;;
     '-m venv '*) mkdir -p "$3/bin"; echo "{version}" >>"$here/made"
         cp "$0" "$3/bin/python"; echo home >"$3/pyvenv.cfg" ;;
-    '-m pip '*) echo "$*" >>"$here/pip"; [ ! -e "$here/offline" ] ;;
+    '-m pip '*) echo "$*" >>"$here/pip"
+        case "$*" in *requirements.lock) cat "$here/said" >&2 2>/dev/null ;; esac
+        [ ! -e "$here/offline" ] ;;
 esac
 """
 
@@ -308,12 +327,34 @@ def test_an_environment_is_made_by_the_python_that_the_book_was_tried_on(
     assert ("Nobody has run this book" in place.done.stdout) == (first == "3.14")
 
 
+def test_an_environment_is_made_by_a_python_of_pyenv_where_there_is_no_other(tmp_path):
+    place = Place(tmp_path)
+    for other in ("3.12", "3.13", "3.14", "3"):
+        program(tmp_path / "bin" / f"python{other}", "#!/bin/sh\nexit 1\n")
+    program(tmp_path / "bin" / "python", "#!/bin/sh\nexit 1\n")
+    for version, minor in (("3.12.9", "3.12"), ("3.13.1", "3.13")):
+        text = PYTHON.format(here=tmp_path, version=minor)
+        versions = tmp_path / ".pyenv" / "versions"
+        program(versions / version / "bin" / "python", text)
+    assert place.call() == 0 and place.made == ["3.13"]
+
+
+def test_what_runs_for_every_change_is_the_tests(tmp_path):
+    program(tmp_path / "make", '#!/bin/sh\necho "$@" in "$PWD"\n')
+    alone = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", str(ROOT / ".ci" / "run")]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=alone, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == f"test in {ROOT}\n"
+
+
 def test_an_environment_has_the_locked_files_by_their_hashes_and_this_package(tmp_path):
     place = Place(tmp_path, "3.13")
     assert place.call() == 0
     packages, own = place.pip
     assert packages[:3] == own[:3] == ["-m", "pip", "install"]
-    assert "--require-hashes" in packages
+    assert {"--require-hashes", "--no-compile"} < {*packages}
     assert packages[-2:] == ["-r", "requirements.lock"]
     assert {"--no-deps", "--no-build-isolation"} < {*own}
     assert own[-2:] == ["--editable", "."]
@@ -348,11 +389,26 @@ def test_an_environment_is_made_again_elsewhere_for_another_python_and_after_a_f
     assert place.call(root=moved) == 0 and len(place.made) == 3
     with open(moved / "requirements.lock", "a") as changed:
         changed.write("# more\n")
+    # nothing of the old one stays
+    old = moved / ".venv" / "old package"
+    old.touch()
     (tmp_path / "offline").touch()
-    assert place.call(root=moved) == 1
-    assert "the next make starts afresh" in place.done.stderr
+    for said, told in (
+        ("no network", "the next make starts afresh"),
+        ("THESE PACKAGES DO NOT MATCH THE HASHES", "is not one that requirements.lock"),
+    ):
+        (tmp_path / "said").write_text(f"{said}\n")
+        assert place.call(root=moved) == 1
+        assert said in place.done.stderr and told in place.done.stderr
+        assert not old.exists()
     (tmp_path / "offline").unlink()
-    assert place.call(root=moved) == 0 and len(place.made) == 5
+    assert place.call(root=moved) == 0 and len(place.made) == 6
+    # a warning is passed on, and leaves no file
+    assert "DO NOT MATCH" in place.done.stderr and "not one" not in place.done.stderr
+    assert not (moved / ".venv" / "pip.log").exists()
+    (tmp_path / "no venv").touch()
+    assert place.call(".venv", other, root=moved) == 1 and len(place.made) == 6
+    assert "apt install python3.12-venv" in place.done.stderr
 
 
 def test_a_folder_that_is_no_environment_stays_as_it_is(tmp_path):
@@ -361,6 +417,9 @@ def test_a_folder_that_is_no_environment_stays_as_it_is(tmp_path):
     (place.root / ".venv" / "thesis.md").touch()
     assert place.call() == 1 and "is no Python environment" in place.done.stderr
     assert (place.root / ".venv" / "thesis.md").exists() and not place.made
+    # an empty one is nobody's
+    (place.root / ".venv" / "thesis.md").unlink()
+    assert place.call() == 0 and place.made == ["3.13"]
 
 
 # ---- the lock ------------------------------------------------------------------------------------
@@ -369,7 +428,8 @@ UV = """#!/bin/sh
 echo "$*" >>'{here}/uv'
 case "$*" in
     *'pip compile'*)
-        for last; do :; done; echo 'numpy==2.0 --hash=sha256:0' >"$last" ;;
+        for last; do :; done; cat "$last" >>'{here}/before' 2>/dev/null
+        echo 'numpy==2.0 --hash=sha256:0' >"$last" ;;
     *windows*) [ ! -e '{here}/no wheel' ] ;;
 esac
 """
@@ -393,18 +453,25 @@ def test_a_lock_is_for_all_systems_and_stays_where_one_lacks_a_wheel(tmp_path, w
     )
     calls = [line.split() for line in (tmp_path / "uv").read_text().splitlines()]
     assert {"--universal", "--generate-hashes", "--all-extras"} < {*calls[0]}
-    assert "--no-emit-index-url" in calls[0]
+    assert {"--no-emit-index-url", "--no-strip-extras"} < {*calls[0]}
+    # the oldest that is accepted, and the fewest versions for all of them
+    oldest = calls[0][calls[0].index("--python-version") + 1]
+    assert oldest == "3.12" and "--fork-strategy fewest" in " ".join(calls[0])
+    # versions stay where they can
+    assert (tmp_path / "before").read_text() == "numpy==1.0\n"
     lock = (root / "requirements.lock").read_text("utf-8")
     if not wheels:
         assert done.returncode == 1 and lock == "numpy==1.0\n"
         assert "No wheel for Python 3.12 on x86_64-pc-windows-msvc" in done.stderr
         return
     assert done.returncode == 0
+    assert not (root / "requirements.lock.part").exists()
     assert lock.startswith("# ") and lock.endswith("numpy==2.0 --hash=sha256:0\n")
     # without a lock there is nothing to keep to: the newest versions
     (root / "requirements.lock").unlink()
     again = ["/bin/sh", "scripts/lock.sh", ".venv"]
     assert subprocess.run(again, cwd=root, capture_output=True).returncode == 0
+    assert (tmp_path / "before").read_text() == "numpy==1.0\n"
     assert (root / "requirements.lock").read_text("utf-8") == lock
     tried = [
         (

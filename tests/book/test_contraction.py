@@ -201,13 +201,14 @@ def test_numbers_of_one_study_are_the_statistics_that_they_are_called_by():
     study = pd.DataFrame(
         [
             {"mechanism": mechanism, "size": size, "database": database}
-            | {"bound": rng.gamma(9.0), "average": rng.normal(9.0), "removed": 2}
+            | {"bound": rng.gamma(9.0), "average": rng.normal(9.0)}
+            | {"removed": rng.integers(1, 9)}
             for mechanism in ("Unweighted", "Weighted-M")
-            for size in (100, 400)
+            for size in (100, 400, 900)
             for database in range(40)
         ]
     )
-    table = contraction.table(study, truncate_at=9.0, mean=9.0)
+    table = contraction.table(study, truncate_at=8.0, mean=9.5)
     found = table.set_index(["mechanism", "statistic", "size"])["value"].sort_index()
     groups = study.groupby(["mechanism", "size"])
     bounds, averages = groups["bound"], groups["average"]
@@ -222,15 +223,52 @@ def test_numbers_of_one_study_are_the_statistics_that_they_are_called_by():
         "largest over smallest bound": bounds.max() / bounds.min(),
         "spread of bounds": bounds.std(),
         "average of the mean": averages.mean(),
-        "bias of the mean": (averages.mean() - 9.0).abs(),
+        "bias of the mean": (averages.mean() - 9.5).abs(),
         "shift of the mean in standard deviations": shift.abs(),
-        "share of bounds above M": bounds.apply(lambda bound: (bound > 9.0).mean()),
+        "distance of the smallest bound from M": (bounds.min() - 8.0).abs(),
+        "distance of the largest bound from M": (bounds.max() - 8.0).abs(),
+        "share of bounds above M": bounds.apply(lambda bound: (bound > 8.0).mean()),
+        "share of bounds above 1.05 M": bounds.apply(
+            lambda bound: (bound > 8.4).mean()
+        ),
+        **{
+            f"share above {factor} times a bound": bounds.apply(
+                lambda bound, factor=factor: contraction.not_covered(bound, factor)
+            )
+            for factor in (1.05, 1.1)
+        },
     }
     for statistic, values in known.items():
         for (mechanism, size), value in values.items():
             assert found[mechanism, statistic, size] == pytest.approx(value), statistic
+    told = {*known}
     for mechanism in ("Unweighted", "Weighted-M"):
-        one = bounds.median()[mechanism]
-        (steps,) = found[mechanism, "steps of the median bound"]
-        (grown,) = found[mechanism, "growth of the median bound"]
-        assert steps == grown == pytest.approx(one[400] - one[100])
+        of_sizes = {
+            "constant of contraction": stats.gmean(bounds.std()[mechanism]),
+            "exponent of the spread of bounds": slope(bounds.std()[mechanism]),
+            "exponent of the records removed": slope(
+                groups["removed"].mean()[mechanism]
+            ),
+        }
+        for which, bound in (("median", bounds.median()), ("largest", bounds.max())):
+            one = bound[mechanism]
+            steps = [one[400] - one[100], one[900] - one[400]]
+            of_sizes |= {
+                f"growth of the {which} bound": sum(steps),
+                f"steps of the {which} bound": steps,
+                f"changes of the step of the {which} bound": steps[1] - steps[0],
+            }
+        for statistic, value in of_sizes.items():
+            shown = found[mechanism, statistic].to_numpy()
+            assert shown == pytest.approx(value), statistic
+        told |= {*of_sizes}
+    # which power of the size a share has is an estimate of its own
+    rest = {
+        f"exponent of the share of bounds above {limit}" for limit in ("M", "1.05 M")
+    }
+    assert {*table["statistic"]} == told | rest
+
+
+def slope(values):
+    """Power of the size that fits best, on logarithms."""
+    return np.polyfit(np.log(values.index), np.log(values), 1)[0]

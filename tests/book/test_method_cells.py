@@ -1,10 +1,7 @@
 """What chapters compute by hand, in cells that a reader sees, against the library and exact laws."""
 
 import ast
-import contextlib
-import copy
 import functools
-import io
 import re
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -71,85 +68,6 @@ def test_claims_hold_at_the_book_s_own_settings(name):
         one for one in chapter(name).displayed if isinstance(one, page._Claims)
     ]
     assert claims and all(claims.values()), claims
-
-
-def at_one_place(values, place, one):
-    values = values.copy()
-    values[place] = one
-    return values
-
-
-def with_one_frame(picture):
-    """The picture, with a change of the posterior at one of its slider's left ends."""
-    content = copy.deepcopy(picture.content)
-    place = content["at"][:: len(content["sliders"][1]["shown"])][-1]
-    content["frames"][place][1][1]["across"][0][0] = 1.0
-    return SimpleNamespace(content=content)
-
-
-def swapped(table, name):
-    """The table with the rows of two sizes in each other's place."""
-    table, sizes = table.copy(), table.loc[name].index
-    table.loc[[(name, sizes[1]), (name, sizes[2])]] = table.loc[
-        [(name, sizes[2]), (name, sizes[1])]
-    ].to_numpy()
-    return table
-
-
-# claims of all rows of something, and the something with one wrong row
-ONE_ROW_WRONG = [
-    (
-        "eight_households",
-        "h-most-negative",
-        lambda here: {"log_lik": at_one_place(here.log_lik, (2, 0), -99.0)},
-    ),
-    (
-        "eight_households",
-        "left-end",
-        lambda here: {"picture": with_one_frame(here.picture)},
-    ),
-    (
-        "theory",
-        "no-loss-exceeds",
-        lambda here: {"bounds": at_one_place(here.bounds, 3, here.loss[3] / 2.1)},
-    ),
-    (
-        "poisson_contraction",
-        "hump-explains-the-drift",
-        lambda here: {
-            "summary": swapped(swapped(here.summary, "Unweighted"), "Weighted")
-        },
-    ),
-    (
-        "poisson_contraction",
-        "weighted-exceed-more",
-        lambda here: {"above": swapped(here.above, "Weighted")},
-    ),
-]
-
-
-def claims_of(name, names):
-    with (
-        patch("IPython.display.display") as display,
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
-        page.check_claims(name, names)
-    return display.call_args_list[0].args[0]
-
-
-@pytest.mark.parametrize(("name", "claim", "wrong"), ONE_ROW_WRONG)
-def test_a_claim_of_all_rows_is_false_of_one_that_is_wrong(name, claim, wrong):
-    names = vars(chapter(name))
-    assert claims_of(name, names)[claim] is True
-    assert claims_of(name, names | wrong(chapter(name)))[claim] is False
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_every_claim_of_all_rows_is_tried_with_a_wrong_one(name):
-    text = (page.CLAIMS / f"{name}.py").read_text("utf-8")
-    assert len(re.findall(r"\ball\(", text)) == sum(
-        name == other for other, *_ in ONE_ROW_WRONG
-    )
 
 
 # ---- eight households ----------------------------------------------------------------------------

@@ -6,47 +6,18 @@ at 2.5, and false at 1.5, -1.5 and -2.5.
 
 import inspect
 import re
-import runpy
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from claims import MODULES, ends, evaluated
 
-from ppm_book.chapters import page
-
-MODULES = {
-    file.stem: runpy.run_path(str(file)) for file in page.CLAIMS.glob("[!_]*.py")
-}
 # what reads an error, or an end of an interval
 NOISY = re.compile(
     r"surely_less|±|\.sem\(|\b(?:low|high)\[|\.low\b|\.high\b|\.difference\(|\[\"error\"\]"
 )
 # one asks for a bound of a share at no count at all; the other's error is that of an estimator
 EXACT = {"further-right-none", "largest-loss-and-error"}
-ends = SimpleNamespace
-
-
-def evaluated(chapter, name, given, called=None):
-    """What an entry or a function of a module returns, as ``page.check_claims`` computes it."""
-    module = MODULES[chapter]
-
-    def value(name):
-        if name in given:
-            return given[name]
-        return computed(module[name])
-
-    def computed(function):
-        if not inspect.isfunction(function):
-            return function
-        if called is not None:
-            called.add(function)
-        needed = inspect.signature(function).parameters.values()
-        return function(
-            **{one.name: value(one.name) for one in needed if one.default is one.empty}
-        )
-
-    return computed(module["CLAIMS"].get(name) or module[name])
 
 
 # ---- contraction ---------------------------------------------------------------------------------

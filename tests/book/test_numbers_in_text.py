@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppm_book.chapters.claims import what_it_means
 from ppm_book.tools.plain import numbers_of
 
 
@@ -166,14 +165,3 @@ def test_numbers_of_the_text_are_those_of_the_saved_tables(notebooks, name):
     shown = numbers_of(nbformat.read(folder / f"{name}.ipynb", 4))
     again = dict(CHAPTERS[name](Run(folder)))
     assert {key: shown.get(key) for key in again} == again
-
-
-def test_an_attack_s_number_is_what_it_finds_and_not_what_it_costs():
-    names = "ordinary posterior", "with weights"
-    rates = {"false alarms": [0.04, 0.05], "detected": [0.74, 0.09]}
-    attacks = pd.DataFrame(rates, index=names)
-    told = [
-        what_it_means.NUMBERS[f"found {words}"](attacks=attacks)
-        for words in ("without weights", "with weights")
-    ]
-    assert told == ["74", "9"]

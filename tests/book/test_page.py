@@ -14,7 +14,7 @@ import pytest
 from survey_files import csv_text, unit
 
 import ppm
-from ppm_book.chapters import household, page, running, survey
+from ppm_book.chapters import household, page, running, sentences, survey
 from ppm_book.chapters.ledger_values import measured
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
@@ -160,6 +160,31 @@ def test_a_claim_that_does_not_hold_is_told_by_its_sentence(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # § is where its mark stands
+        ("First. It rose§. Last.", "It rose."),
+        ("First. It rose.§ Last.", "It rose."),
+        ("First? It **rose**.§ Last!", "It **rose**."),
+        ("It rose,\nand fell§", "It rose, and fell"),
+        ("Before.\n\nIt rose§.\n\nAfter.", "It rose."),
+        ("Three\n- one\n  goes on§\n- two", "one goes on"),
+        ("1. one. It rose§\n2. two", "It rose"),
+        (":::{note} Title\n:class: tip\nIt rose§.\n:::\nMore.", "It rose."),
+        # a cell of a table, with the head of its row
+        (
+            "|a|b|c|d|\n|-|-|-|-|\n|row |first| It rose.§ |e|\n|next|x|y|z|",
+            "row: It rose.",
+        ),
+        ("|a|b|\n|-|-|\n|row|last|\n|it§|x|", "it"),
+    ],
+)
+def test_the_sentence_of_a_claim_ends_where_a_reader_s_eye_does(text, words):
+    place = text.index("§")
+    assert sentences.sentence(text.replace("§", ""), place) == words
+
+
+@pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [
         (list[int], [50, 200], ["[50, 200]", 50, [50.0], ["50"], (50,)]),
@@ -273,6 +298,10 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
         function(1.0, argument)
         assert len(calls) == 1
     # it is the owner's, and says that it is confidential
+    note = (run / "fits" / running.NOTE_FILE).read_text("utf-8")
+    assert note.startswith(
+        "The contents of this folder were computed from records: the confidential file."
+    )
     (run / "fits" / running.NOTE_FILE).unlink()
     files = [*(run / "fits").rglob("*")]
     assert sum(file.suffix == ".joblib" for file in files) == 7
@@ -385,7 +414,7 @@ def test_the_words_on_a_household_that_leaves_are_those_of_its_panels():
     content = household.moving("", draws=300).content
     places = [*itertools.product(*(slider["shown"] for slider in content["sliders"]))]
     for (who, _), at in zip(places, content["at"], strict=True):
-        said, (weights, ratio, _) = content["frames"][at]
+        said, (weights, ratio, released) = content["frames"][at]
         away = household.HOUSEHOLDS.index(who)
         assert weights["bars"][away] == 0.0 and f"Without {who} " in said
         assert np.delete(weights["bars"], away).tolist() == pytest.approx(
@@ -403,6 +432,37 @@ def test_the_words_on_a_household_that_leaves_are_those_of_its_panels():
         rises = np.diff(ratio["lines"][0]["y"])[-1]
         if weights["outline"][away] > 0.1:
             assert (rises > 0) == (household.COUNTS[away] > ratio["lines"][0]["x"][-1])
+        # 9 of 10 released counts lie between these, and one less at either end is too few
+        share = np.cumsum([0, *released["bars"]])
+        told = re.findall(r"is then (\S+) on.*between (\d+) and (\d+)", said)
+        ((average, low, high),) = np.array(told, float)
+        # with all weights 0 some counts are beyond the picture
+        if share[-1] > 99.9:
+            for end, part in ((int(low), 5), (int(high), 95)):
+                assert share[end] < part <= share[end + 1]
+            mean = np.arange(25) @ released["bars"] / 100
+            assert average == pytest.approx(mean, abs=0.15)
+        assert said.endswith("the eight households' own average is 6.5.")
+
+
+def test_the_panels_of_a_household_that_leaves_say_what_they_hold():
+    content = household.moving("", scale=0.7, shift=0.1, draws=50).content
+    weights, ratio, released = content["panels"]
+    names = "A 3", "B 4", "C 4", "D 5", "E 5", "F 6", "G 7", "H 18"
+    assert tuple(weights["names"]) == names
+    # G is away at first, at the chapter's own scale
+    who, scale = content["sliders"]
+    assert who["shown"][who["at"]] == "G" and scale["shown"][scale["at"]] == "0.7"
+    assert scale["shown"] == ["0", "0.2", "0.4", "0.6", "0.7", "0.8", "1"]
+    places = {tuple(place[1][0]["bars"]) for place in content["frames"]}
+    assert min(map(min, places)) == 0 and max(map(max, places)) == 1
+    lines = [frame[1][1]["lines"][0]["x"] for frame in content["frames"]]
+    low, high = ratio["range"]
+    assert low == 0 and max(map(max, lines)) <= high < 2 * max(map(max, lines))
+    bars = content["frames"][0][1][2]["bars"]
+    assert released["range"] == [-0.5, len(bars) - 0.5] and len(bars) > 18
+    shares = 12.5 * np.bincount([3, 4, 4, 5, 5, 6, 7, 18], minlength=len(bars))
+    assert released["outline"] == shares.tolist()
 
 
 def test_a_panel_has_lines_dots_and_words_and_its_heights_have_room_for_all_frames():

@@ -182,18 +182,6 @@ def test_a_chapter_s_text_and_its_claims_have_the_same_names(name):
     assert not any("page.check_claims" in cell.source for cell in others)
 
 
-@pytest.mark.parametrize("sure", [True, False])
-def test_shapes_by_bins_claims_that_they_are_surely_nearer_and_no_more(sure):
-    claim = tables_of("strict_release")["CLAIMS"]["shapes-by-bins"]
-    rows = {"bins": "Bins", "own": "own weights"}
-    asked = ("Bins", 0.25), ("own weights", 0.25), "shapes"
-    told = claim(
-        at=lambda *_: True, nearer=lambda *rows: sure and rows == asked, **rows
-    )
-    assert told == sure
-    assert claim(at=lambda *_: None, nearer=None, **rows) is None
-
-
 def test_each_module_of_claims_has_a_chapter():
     names = {file.stem for file in page.CLAIMS.glob("[!_]*.py")}
     assert names and names <= {*parameters.chapters()}

@@ -237,6 +237,48 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
     assert moved == 2
 
 
+# a page, and what stands on it, or does not, by a setting of the book
+SHOWN = [
+    ("book/intro", '<html lang="en"', True),
+    ("book/intro", 'rel="icon" href="../_static/favicon.svg"', True),
+    ("notebooks/theory", "<title>[^<]*The Bayesian Pseudo Posterior Mechanism", True),
+    ("book/intro", "By The ppm authors", True),
+    # the contents begin with the front page itself
+    ("notebooks/theory", "bd-sidenav__home-link", True),
+    # numbers of figures, and years of citations
+    ("notebooks/theory", r"caption-number\">Fig\. 3\.1 ", True),
+    ("notebooks/theory", r"bibliography\.html[^>]*>(?:[^<]*, )?20\d\d<", True),
+    # members in the order of the source, with defaults as it has them; contents with short names
+    (
+        "book/library/mechanism",
+        "ppm.Fit.strict.*ppm.Fit.weights.*ppm.Fit.epsilon",
+        True,
+    ),
+    (
+        "book/library/mechanism",
+        r'toc-entry"><a[^>]*><code[^>]*><span[^>]*>fit\(\)<',
+        True,
+    ),
+    ("book/library/privacy", str(ROOT), False),
+    # prompts are not copied, and a page asks others for nothing
+    ("_static/copybutton.js", "formatCopyText.text, '>>> ', false", True),
+    ("_static/documentation_options.js", "SHOW_SEARCH_SUMMARY: false", True),
+]
+
+
+def test_settings_of_the_book_show_on_its_pages(html):
+    for page, words, there in SHOWN:
+        file = html / (page if "." in page else f"{page}.html")
+        assert bool(re.search(words, file.read_text("utf-8"), re.S)) == there, words
+    assert not [*html.glob("*modindex*")]
+    # of the repository's other texts none becomes a page
+    assert {file.name for file in html.glob("*.html")} == {
+        "genindex.html",
+        "index.html",
+        "search.html",
+    }
+
+
 def heights(path):
     """Of bars, in pixels."""
     drawn = path.get_attribute("d")
@@ -256,6 +298,8 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
     names = {"<A>": "a", **{name: name.lower() for name in "BCDEFGH"}}
     sliders = {"Who": names, "Size s": {"1": 1, "8 m": 8}}
     panels = [{"names": ["a", "b"]}, {"range": [-1, 5], "axis": "Place", "height": 120}]
+    # of all frames, where a frame has none of its own
+    panels[1]["outline"] = [1, 0, 2]
     picture = moving("Two", sliders, frame, panels=panels, start=["b", 1]).data
     script = (ROOT / "book" / "_static" / "moving.js").as_uri()
     (tmp_path / "page.html").write_text(
@@ -274,7 +318,10 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
         )
         # of a scale that has room for the largest bar of all places, and for the highest line
         high, low = 60 * size / 8, 60 / 8
-        assert [*map(heights, outlines)] == [pytest.approx([low, high])]
+        assert [*map(heights, outlines)] == [
+            pytest.approx([low, high]),
+            pytest.approx([low, 0, 2 * low]),
+        ]
         assert [*map(heights, bars)] == [
             pytest.approx([high, low]),
             pytest.approx([2 * low, low, high]),
@@ -314,7 +361,9 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
       <tbody><tr><td><p style="width: 500px">wide</p></td><td> </td></tr></tbody></table>"""
     script = (ROOT / "book" / "_static" / "reading.js").as_uri()
     (tmp_path / "page.html").write_text(
-        f'<div class="bd-article">{table}</div><script src="{script}"></script>',
+        f'<div class="bd-article">{table}</div><div class="solution">'
+        f'<p class="admonition-title">Solution to <a href="#one">Exercise <b>1</b></a></p></div>'
+        f'<script src="{script}"></script>',
         "utf-8",
     )
     page = browser.new_page(viewport=PHONE)
@@ -322,6 +371,9 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
     for size, stops in (PHONE, True), (DESKTOP, False), (PHONE, True):
         page.set_viewport_size(size)
         page.wait_for_selector(f"table{'[tabindex]' if stops else ':not([tabindex])'}")
+    # a title that a tap unfolds keeps its words, and leads nowhere
+    title = page.locator(".admonition-title")
+    assert title.inner_html() == "Solution to Exercise <b>1</b>"
     heads = "cells => cells.map(cell => cell.dataset.head ?? null)"
     assert page.locator("td").evaluate_all(heads) == ["a", None]
     page.close()

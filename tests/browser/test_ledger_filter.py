@@ -104,6 +104,11 @@ def check(page):
     assert shown(page) == ["A share is 0."] and said.inner_text() == "1 of 5 rows"
     assert options(verdict)[:2] == ["all verdicts (3)", "reproduced (1)"]
     assert not page.locator("h2", has_text="Section 2").is_visible()
+    # a link to what is seen leaves the choice as it is
+    page.evaluate("location.hash = 'section-4-1'")
+    page.wait_for_timeout(50)
+    assert shown(page) == ["A share is 0."]
+    assert page.get_by_role("form", name="Rows of the ledger").is_visible()
     verdict.select_option("")
     assert shown(page) == every[2:]
     # a link of the page's contents to what is hidden

@@ -61,12 +61,19 @@ def pages(tmp_path_factory):
     def curve(size):
         line = {"x": [0, 4, 8], "y": [0, size, -size], "colour": "H"}
         dot = {"at": [8, -size], "words": f"{size} down", "below": True}
-        return "said", [{"lines": [line], "dots": [dot]}]
+        rising = {"x": [0, 8], "y": [0, size], "dashed": True, "words": "risen"}
+        dots = [
+            {"at": [0, 1.5], "words": "from the very left"},
+            {"at": [2, 0], "words": "beside", "aside": True},
+        ]
+        plain = {"lines": [rising], "dots": dots, "upright": [4, ""]}
+        return "said", [{"lines": [line], "dots": [dot]}, plain]
 
     panel = {"range": [0, 8], "axis": "Place", "height": 120}
     panel |= {"ticks": [[4, "the middle of it"], [5, "no room"], [8, "end"]]}
     sizes = {"1": 1, "3": 3}
-    pictures["curve"] = moving("Curve", {"Size s": sizes}, curve, panels=[panel])
+    panels = [panel, {"range": [0, 8], "plain": True, "height": 90}]
+    pictures["curve"] = moving("Curve", {"Size s": sizes}, curve, panels=panels)
     links = [
         f'<link rel="stylesheet" href="{(static / name).as_uri()}">'
         for name in ("moving.css", "touch.css")
@@ -353,7 +360,7 @@ def test_on_paper_and_without_scripts_its_start_stands_there(opened):
 def test_a_curve_goes_through_its_points_and_words_below_have_room(opened):
     page = opened("curve")
     page.locator("[type=range]").press("ArrowRight")
-    drawn = page.locator("path.curve")
+    drawn = page.locator("path.curve").first
     assert drawn.get_attribute("style") == "--own: #B84A00"
     points = [
         [*map(float, point.split(","))]
@@ -363,8 +370,161 @@ def test_a_curve_goes_through_its_points_and_words_below_have_room(opened):
     # the heights of all frames are from -3 to 3
     assert [bottom - top, bottom - zero] == pytest.approx([120, 60])
     assert middle == pytest.approx((left + right) / 2)
-    dot = page.locator("circle.dot")
+    dot = page.locator("circle.dot").first
     at = [float(dot.get_attribute(name)) for name in ("cx", "cy")]
     assert at == pytest.approx([right, bottom])
     texts = page.locator("svg text").all_text_contents()
     assert {"3 down", "the middle of it", "end"} <= {*texts} and "no room" not in texts
+
+
+# of a picture to touch: each disc, the words below, and what the panels of μ hold
+DRAWN = """() => {
+  const numbers = (e, ...names) => names.map(name => Number(e.getAttribute(name)));
+  const points = path => [...path.getAttribute('d').matchAll(/([\\d.-]+),([\\d.-]+)/g)]
+    .map(([, x, y]) => [Number(x), Number(y)]);
+  const all = (what) => [...document.querySelectorAll(`.live ${what}`)];
+  const texts = panel => all(`.${panel} > text`).map(e => [
+    e.textContent, ...numbers(e, 'x', 'y')]);
+  return {
+    discs: all('.disc').map(disc => [...numbers(disc.querySelector('.edge'), 'cx', 'cy', 'r'),
+      ...numbers(disc.querySelector('.weight'), 'cx', 'cy', 'r'),
+      Number(disc.classList.contains('away'))]),
+    visits: texts('discs'), ratio: texts('of-ratio'), posteriors: texts('of-posteriors'),
+    paths: Object.fromEntries(['.of-posteriors .curve', '.of-posteriors .outline',
+      '.of-ratio .curve', '.of-ratio .curve.above'].map(what => [what, all(what).map(points)[0]])),
+    band: all('.of-ratio rect').flatMap(e => numbers(e, 'y', 'height')),
+    levels: all('.of-ratio .level').flatMap(e => numbers(e, 'y1')),
+    dot: all('.of-ratio .dot').flatMap(e => numbers(e, 'cx', 'cy')),
+    above: all('.of-ratio .curve.above').map(e => e.getAttribute('d').split('M').length - 1)[0],
+  };
+}"""
+COUNTS_ODD = [0, *[40] * 9, 61]
+
+
+@pytest.mark.parametrize(
+    ("name", "press", "counts", "grid", "settings"),
+    [
+        ("six", WITH_M, BROKEN[WITH_M]["counts"], household.GRID, {"truncate_at": 5}),
+        ("six", "G", [*household.COUNTS], household.GRID, {}),
+        (
+            "odd",
+            None,
+            COUNTS_ODD,
+            (0.5, 60, 200),
+            {"scale": 1 / 3, "truncate_at": 13.37},
+        ),
+    ],
+)
+def test_what_is_drawn_is_what_is_computed(opened, name, press, counts, grid, settings):
+    page = opened(name, viewport={"width": 1280, "height": 900})
+    if press:
+        page.locator(".live button").filter(has_text=press).first.click()
+    away = {"odd": 1}.get(name, 6 if press == "G" else 7)
+    here = household.state(counts, away, again=press == WITH_M, grid=grid, **settings)
+    drawn = page.evaluate(DRAWN)
+
+    def places(texts, words):
+        return [x for said, x, _ in texts if said in words]
+
+    # discs stand above their counts, the area of each is a weight, and none hides another
+    step = 20 if name == "odd" else 5
+    ticks = [str(count) for count in range(0, 66 if name == "odd" else 26, step)]
+    at = places(drawn["visits"], ticks)
+    x, y, radius, *_, inside, gone = np.array(drawn["discs"]).T
+    assert [said for said, *_ in drawn["visits"]][1:] == ticks == ticks[: len(at)]
+    assert x == pytest.approx(np.interp(counts, [*map(int, ticks)], at), abs=2 * step)
+    slope = (at[1] - at[0]) / step
+    assert x == pytest.approx(at[0] + slope * np.array(counts))
+    assert inside == pytest.approx(radius * np.sqrt(here.left))
+    assert np.flatnonzero(gone).tolist() == [away]
+    assert len({*zip(x, y, strict=True)}) == len(counts)
+    # both panels have one axis of μ
+    of_mu = np.linspace(grid[0], grid[1], 6)
+    words = [f"{round(mu, 2):g}" for mu in of_mu]
+    for panel in ("ratio", "posteriors"):
+        at = places(drawn[panel], words)[-6:]
+        (curve,) = [drawn["paths"][f".of-{panel} .curve"]]
+        expected = np.interp(here.means, of_mu, at)
+        assert np.array(curve)[: here.means.size, 0] == pytest.approx(
+            expected, abs=0.06
+        )
+    # the highest of both posteriors reaches the roof
+    top = max(here.before.max(), here.after.max())
+    before, after = (
+        np.array(drawn["paths"][f".of-posteriors .{kind}"])[: here.means.size, 1]
+        for kind in ("curve", "outline")
+    )
+    assert before == pytest.approx(160 - 124 * np.exp(here.before - top), abs=0.06)
+    assert after == pytest.approx(160 - 124 * np.exp(here.after - top), abs=0.06)
+    if here.delta == 0:
+        return
+    # ratio, band, levels and dot have one scale, which has room for all of them
+    low, high = drawn["levels"][::-1]
+    assert 26 < min(low, high) < max(low, high) < 160
+    twice = 2 * here.delta
+    scale = abs(high - low) / (2 * twice)
+    ratio = np.array(drawn["paths"][".of-ratio .curve"])
+    assert ratio[:, 1] == pytest.approx(93 - scale * here.ratio, abs=0.06)
+    assert ratio.min() > 0 and 26 < ratio[:, 1].min() and ratio[:, 1].max() < 160
+    assert drawn["band"] == pytest.approx([93 - scale * twice, 2 * scale * twice])
+    place = np.abs(here.ratio).argmax()
+    assert drawn["dot"] == pytest.approx(ratio[place], abs=0.06)
+    (label,) = [
+        (mark, down) for said, mark, down in drawn["ratio"] if said.endswith(" nats")
+    ]
+    # the words stand beyond the dot
+    assert (label[1] > drawn["dot"][1]) == (here.ratio[place] < 0)
+    outside = np.abs(here.ratio) > twice
+    assert (drawn["above"] or 0) == np.sum(outside[1:] | outside[:-1])
+
+
+def test_a_pointer_far_from_all_discs_takes_none_and_one_that_is_lost_lets_go(opened):
+    page = opened("six", viewport={"width": 1280, "height": 900})
+    assert page.get_by_label("Threshold M").get_attribute("max") == "10"
+    box = page.locator("g.disc", has_text="H").locator(".grip").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(x + 40, y)
+    assert read(page) == words(household.COUNTS)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.locator(".discs").dispatch_event("pointercancel")
+    page.mouse.move(x - 100, y)
+    page.mouse.up()
+    assert counts_of(page) == [*household.COUNTS]
+    assert read(page) == words(household.COUNTS)
+    page = opened("odd")
+    # beyond the largest M that it begins with
+    assert page.get_by_label("Threshold M").get_attribute("max") == "15"
+
+
+def test_words_stand_beside_what_they_are_about_and_a_plain_panel_has_no_scale(opened):
+    page = opened("curve")
+    page.locator("[type=range]").press("ArrowRight")
+    numbers = "all => all.map(e => [e.textContent, ...['x', 'y'].map(n => +e.getAttribute(n))])"
+    texts = page.locator("svg text").evaluate_all(numbers)
+    at = {said: (x, y) for said, x, y in texts}
+    numbers = "all => all.map(e => ['cx', 'cy'].map(name => +e.getAttribute(name)))"
+    dots = page.locator("circle.dot").evaluate_all(numbers)
+    below, above, aside = (
+        at[name] for name in ("3 down", "from the very left", "beside")
+    )
+    assert below[1] == dots[0][1] + 20 and above[1] == dots[1][1] - 9
+    # they stay between the ends of the panel
+    assert below[0] < dots[0][0] and above[0] > dots[1][0] + 50
+    assert aside[0] == dots[2][0] + 9 and aside[1] <= dots[2][1] + 14
+    dashed = page.locator("path.curve.dashed")
+    (end,) = re.findall(r"L([\d.]+),([\d.]+)$", dashed.get_attribute("d"))
+    assert at["risen"] == pytest.approx((float(end[0]), float(end[1]) - 6))
+    upright = page.locator("line.outline")
+    middle = (dots[1][0] + float(end[0])) / 2
+    assert float(upright.get_attribute("x1")) == pytest.approx(middle, abs=0.1)
+    # the scale of the first panel alone
+    heights = [float(said) for said, *_ in texts if re.fullmatch(r"-?[\d.]+", said)]
+    assert heights == sorted({*heights})
+    # a narrower page has a narrower picture
+    before = page.locator("svg").get_attribute("viewBox")
+    page.set_viewport_size({"width": 330, "height": 844})
+    page.wait_for_function(
+        "old => document.querySelector('svg').getAttribute('viewBox') !== old",
+        arg=before,
+    )

@@ -115,6 +115,11 @@ def test_both_directions_and_delta():
     # an event of probability 0.03 is what δ = 0.05 allows
     assert audits.loss_lower_bound(*sides, delta=0.05).lower < 0.5
     assert str(seen).startswith("evidence, not proof")
+    few = audits.loss_lower_bound(sides[0], sides[1][:1000], delta=0.01)
+    assert (few.delta, few.samples) == (0.01, (2000, 500))
+    assert f"{few.with_record} of 2000 samples with the record" in str(few)
+    assert f"{few.without_record} of 500 without it" in str(few)
+    assert f"at least {few.lower:.2f} nats at 95% confidence ({few.event}:" in str(few)
 
 
 def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error():
