@@ -72,14 +72,15 @@ class PosteriorRelease:
 class Posterior(Mechanism):
     r"""A pseudo posterior on candidates: each record's term moves by at most ε over the releases.
 
-    Its arguments are functions, of which the plan keeps the hash of their source, and of defaults
-    and what they use of a function around them; on reading they are given again. When the plan is saved or read, the model is built again and again from
-    published records with other values, those of others and further ones from all over the limits,
-    in few records and in many, also of one public cell, and refused if one record reaches more than
-    its own term, as in ``pm.Normal("mu", records["x"].mean(), 1)``, or where values are cut off at
-    three medians. This is a test and no
-    proof. It cannot see what a function takes from elsewhere: a global that was computed from
-    confidential records, or that changes after the plan was saved.
+    Its arguments are functions. The plan keeps the hash of their source, of their defaults and of
+    what they use of a function around them; on reading they are given again. When the plan is saved
+    or read, the model is built again and again from published records with other values, those of
+    others and further ones from all over the limits, in small tables, in large ones and in one
+    public cell. It is refused if one record reaches more than its own term, as in
+    ``pm.Normal("mu", records["x"].mean(), 1)``, or where values are cut off at three medians. This
+    is a test and no proof. It cannot see a step that only more records would set off, and not what
+    a function takes from elsewhere: a global that was computed from confidential records, or that
+    changes after the plan was saved.
 
     Parameters
     ----------
