@@ -78,10 +78,13 @@ def heard():
 def own_state():
     """What a command sets for its process, which here is that of all tests, ends with the test.
 
-    Each begins with the usual umask. What a library sets when it is imported stays.
+    Each begins with the usual umask, and with no open figure. What a library sets when it is
+    imported stays.
     """
     umask, folder, before = os.umask(0o022), os.getcwd(), dict(os.environ)
     yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
     os.umask(umask)
     os.chdir(folder)
     own = {name for name in os.environ if name.startswith("PPM_")} - before.keys()
