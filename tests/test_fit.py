@@ -594,6 +594,18 @@ def test_a_known_fit_of_a_like_model_is_refused(one, other):
             (ppm.Candidates(one, grid), ppm.Candidates(one, {"mu": grid["mu"] + 1})),
             (ppm.Candidates(one, grid), ppm.Candidates(one, grid, secure_noise=True)),
         ]
+        # of one group alone, or of one parameter alone
+        a_and_b = [*("ab" * one.records)][: one.records]
+        shifted = {"mu": grid["mu"] + 1}
+        pairs += [
+            tuple(
+                ppm.Candidates(one, {"a": grid, "b": b}, groups=a_and_b)
+                for b in (grid, shifted)
+            ),
+            tuple(
+                ppm.Candidates(one, grid | {"k": np.arange(11.0) + k}) for k in (0, 1)
+            ),
+        ]
     for mine, like in pairs:
         known = {ppm.Unweighted(): fitted(mine, ppm.Unweighted())}
         assert fitted(mine, known=known).epsilon() > 0

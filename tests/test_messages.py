@@ -11,6 +11,7 @@ import traceback
 import warnings
 from dataclasses import astuple
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -288,9 +289,85 @@ INSIDE = {("survey.income_from_power", "lowest")}
     ids=".".join,
 )
 def test_what_is_out_of_range_is_refused_by_the_arguments_name(place):
+    right = ARGUMENTS[place[0]][place[1]]
     for value in BEYOND[place[1]]:
         line = refusal(*place, value)
         assert is_clear(line, place[1]), f"{value}: {line}"
+        # one among right ones; of log-likelihoods one may be whole
+        if (
+            np.ndim(right)
+            and np.shape(value) == np.shape(right)
+            and np.isfinite(value).all()
+        ):
+            if place[1] == "reference":
+                continue
+            one = np.array(right, dtype=float)
+            least = np.argmin(value)
+            one.flat[least] = np.ravel(value)[least]
+            assert is_clear(line := refusal(*place, one), place[1]), f"{one}: {line}"
+
+
+GRID = {"mu": VALUES}
+GROUPED = ppm.Candidates(MODEL, {"a": GRID, "b": GRID}, groups=["a", "b"] * (N // 2))
+MIXTURE = ppm.FiniteMixture(VALUES, PREDICTORS, components=2, parallel=False, chains=2)
+TWO = {"pi": np.full((2, 2), 0.5), "beta": np.zeros((2, 2, PREDICTORS.shape[1]))}
+TWO |= {"sigma": np.ones((2, 2)), "concentration": np.ones(2)}
+
+
+def centered(model, center):
+    return ppm.Limited(ppm.Limits(-1, 1), center=center).terms(model, None)
+
+
+def mixed(name, place, value):
+    """The mixture's log p, or a fit, with one wrong number in one of two draws."""
+    wrong = {key: values.copy() for key, values in TWO.items()}
+    wrong[name][place] = value
+    if name == "concentration":
+        return ppm.fit(MIXTURE, ppm.Unweighted(), draws=2, start=wrong)
+    return MIXTURE.log_p(wrong)
+
+
+# of several numbers, names or parts one alone is wrong
+ONE_WRONG = {
+    "a mean": (lambda: MODEL.log_p({"mu": [1.0, -1.0]}), "mu of at least 0"),
+    "a sigma": (lambda: ppm.Normal(VALUES).log_p(
+        {"beta": np.zeros((2, 1)), "sigma": np.array([1.0, -1.0])}), "sigma above 0"),
+    "a mixture's sigma": (lambda: mixed("sigma", (1, 0), -1.0), "sigma above 0 .* draw 1"),
+    "a mixture's pi": (lambda: mixed("pi", 1, [1.5, -0.5]), "pi of at least 0 .* draw 1"),
+    "a start": (lambda: mixed("concentration", 1, 0.0), "start must hold concentration"),
+    "a false alarm": (lambda: ppm.pdp.detection_limit([0.1, 1.1], 1.0), "false_alarms"),
+    "a belief": (lambda: ppm.pdp.belief_limits([0.5, 1.0], 1.0), "prior must be"),
+    "a level": (lambda: ppm.Terms([1.0, 1.0], levels=[0.0, np.nan]), "levels must hold"),
+    "a number of a center": (
+        lambda: centered(ppm.Candidates(MODEL, GRID), {"mu": [5.0, np.inf]}),
+        "center: mu must be finite"),
+    "a group's center": (
+        lambda: centered(GROUPED, {"a": {"mu": 5.0}, "b": 5.0}), "center .* some of each"),
+    "a pair of a center": (
+        lambda: centered(GROUPED, (("mu", 5.0), 3.0)), "center must be a dict"),
+    "a triple of a center": (
+        lambda: centered(GROUPED, (("mu", 5.0), ("a", "b", "c"))), "center must be a dict"),
+    "a name of a center": (
+        lambda: centered(GROUPED, (("mu", 5.0), (1, 2.0))), "center must be a dict"),
+    "a log-likelihood": (
+        lambda: ppm.release.place_limits(1.0, _put(LOG_LIK, np.nan, -1)), "reference must"),
+    "a masked row": (lambda: ppm.record_bounds(
+        [np.ma.array(LOG_LIK[0], mask=np.arange(N) == 1), LOG_LIK[1]]), "log_lik holds masked"),
+    "a number of chunks": (
+        lambda: ppm.record_bounds(da.from_array(LOG_LIK)[da.from_array(LOG_LIK[:, 0]) < 0]),
+        "log_lik must be a dask array .* known sizes"),
+    "a scale": (lambda: ppm.FiniteMixture(
+        VALUES, PREDICTORS, coefficient_scale=[1.0] * (PREDICTORS.shape[1] - 1) + [0.0]),
+        "coefficient_scale must be"),
+    "a response": (
+        lambda: ppm.FiniteMixture(_put(VALUES, np.inf, 1), PREDICTORS), "response must be fi"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "told"), ONE_WRONG.values(), ids=ONE_WRONG)
+def test_one_that_is_wrong_among_right_ones_is_refused(call, told):
+    with pytest.raises(ValueError, match=told):
+        call()
 
 
 # ---- the same numbers in another storage ---------------------------------------------------------

@@ -561,6 +561,7 @@ def test_a_small_epsilon_leaves_the_published_relations():
         ({"margins": ["wealth"]}, "margins: there must be a column 'wealth'"),
         ({"shares": [0.5, 0.5]}, "shares must be 4 numbers"),
         ({"shares": [0.5, 0.5, 0.5, 0.5]}, "shares must be .* add up to 1"),
+        ({"shares": [0.6, 0.5, -0.2, 0.1]}, "shares must be 4 numbers above 0"),
         ({"strata": ["income"]}, "strata must be public columns; got 'income'"),
         ({"strata": 0}, "strata must be a whole number"),
         ({"reach": 0}, "reach must be"),

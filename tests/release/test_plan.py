@@ -1181,7 +1181,7 @@ def test_a_model_of_whole_numbers_gets_whole_ones_within_the_limits(
 @pytest.mark.parametrize(
     ("columns", "margins"),
     [
-        (["total", "income"], [("total", "income")]),
+        (["total", "income"], ["income", ("total", "income")]),
         (["a", "b", "a × b", "income"], [("a × b", "income"), ("a", "b", "income")]),
     ],
 )
@@ -1202,6 +1202,13 @@ def test_special_values_beyond_the_limits_are_refused(kind):
     planned(mechanism=kind(**settings, special=[0]), limits=(0, 1e6))
     with pytest.raises(ValueError, match="^special must have .* got -8: write"):
         planned(mechanism=kind(**settings, special=[0, -8]), limits=(0, 1e6))
+
+
+def test_a_special_value_may_be_that_of_one_column_alone():
+    last = LAST.assign(children=LAST["children"] + 1)
+    limits = {"income": (0, 1e6), "children": (1, 20)}
+    margins = Margins([*limits], bins=4, special=[0])
+    assert planned(last, confidential=[*limits], limits=limits, mechanism=margins)
 
 
 CODES = LAST["region"].map({"N": 1, "S": 2, "W": 3})

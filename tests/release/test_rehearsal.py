@@ -112,6 +112,9 @@ def test_changes_are_those_that_their_names_say(column):
         factor = float(name.split()[-1])
         ratio = found[name][rows].mean() / old[rows].mean()
         assert ratio == pytest.approx(factor, abs=0.03)
+    # and those that are not whole in part are not rounded
+    if column == "income":
+        assert found["all × 1.4"].equals(1.4 * old) and 0 < (old % 1 == 0).mean() < 1
     assert (found[SHAPES[0]] == 0).mean() >= 0.1
     low = old <= old.quantile(0.9)
     assert found[SHAPES[1]][low].equals(old[low])
