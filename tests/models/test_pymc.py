@@ -3,6 +3,7 @@
 import sys
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -345,6 +346,28 @@ def test_an_impossible_record_of_weight_0_adds_nothing():
     # the same density, so the same draws
     same = ppm.fit(rest, ppm.Terms(weights[y > 0]), draws=40, random_seed=1, warmup=40)
     np.testing.assert_allclose(fit.theta["s"], same.theta["s"], rtol=1e-6)
+
+
+def test_a_draw_has_diverged_where_any_of_its_steps_has():
+    # as with a discrete parameter, whose own step has no such number
+    stats = [
+        [{}, {"diverging": True}],
+        [{"diverging": False}, {"diverging": False}],
+        [{"diverging": True}, {}],
+        [{}, {}],
+        [{"diverging": False}, {"diverging": True}],
+    ]
+    numbers = iter(range(5))
+    step = SimpleNamespace(
+        setup_chain=lambda *_: None,
+        stop_tuning=lambda: None,
+        step=lambda point: (point, stats[next(numbers)]),
+    )
+    model = ppm.PyMCModel(model_of(lambda: pm.Normal("y", pm.Normal("mu"), observed=Y)))
+    vars(model)["_step"] = step, None
+    bar = SimpleNamespace(update=lambda: None)
+    kept = model._chain(4, 1, np.random.default_rng(1), {}, bar)
+    assert [diverged for _, diverged in kept] == [False, True, False, True]
 
 
 class Scalar(Op):
