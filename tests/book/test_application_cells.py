@@ -39,6 +39,8 @@ def test_predictors_have_their_number_of_categories_and_their_most_frequent():
         assert shown.loc[name, "here"] == len(values)
         assert shown.loc[name, "most frequent"] == values[times.argmax()]
     assert [*shown.index] == [*ten]
+    # Table 1 of the paper
+    assert [*shown["in the paper"]] == [2, 5, 8, 4, 2, 5, 3, 3, 11, 2]
 
 
 def test_incomes_are_drawn_with_their_density_per_million_dollars():
