@@ -224,7 +224,7 @@ class Account(Brief):
 
         path, last = self.files
         if self._known and not path.exists():
-            raise ValueError(f"account: {path.name} is gone, and had entries{_ANEW}")
+            raise ValueError(f"account: {path.name} is gone, and had lines{_ANEW}")
         # unbuffered: a buffer would be written once more when the file is closed
         with open(path, "a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)

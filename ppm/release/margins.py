@@ -122,7 +122,7 @@ class Margins(Mechanism):
     def check(self, plan):
         """Refuse margins and strata of columns that are not the plan's."""
         strata = ()
-        if np.ndim(self.strata) or isinstance(self.strata, str):
+        if np.iterable(self.strata):
             strata = as_names(self.strata)
         else:
             check_count("strata", self.strata)

@@ -118,7 +118,7 @@ class Means(OneColumn):
                 _Group(pools[label], records, plan, self, everyone)
                 for label, records in sizes.items()
             ]
-            return groups, _around(groups)
+            return groups, _chances_around(groups)
 
         groups, around = plan.once(("groups", *sizes.items()), of_groups)
         totals = [
@@ -233,7 +233,7 @@ def _capped(values, factors):
     return (factors * sums + values.size - uncut) / values.size
 
 
-def _around(groups):
+def _chances_around(groups):
     """Chances of each group's factor around a common one, by their distance: (own, groups, …)."""
     apart = np.append(_LOGS, _LOGS[1:] + np.ptp(_LOGS)) - _LOGS[-1]
     variances = np.add.outer(np.square(_OWN), [group.sampled for group in groups])

@@ -1,10 +1,13 @@
 """What a mechanism is, to a plan: settings that are public, and one method; and both ends."""
 
+import contextlib
+import datetime
 import hashlib
 import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from types import ModuleType
 
 import numpy as np
@@ -326,44 +329,71 @@ def plain(value):
 
 def _source(thing):
     """SHA-256 of the source of a function or a class, and of what a function has from around it."""
+    source = _text_of(thing)
+    if kept := _kept_by(thing, [thing]):
+        source += json.dumps(kept, sort_keys=True)
+    return f"source {hashlib.sha256(source.encode()).hexdigest()}"
+
+
+def _text_of(thing):
     try:
-        source = inspect.getsource(thing)
+        return inspect.getsource(thing)
     except (OSError, TypeError):
         raise ValueError(
             f"mechanism: the source of {thing.__name__} must be in a file or a notebook"
         ) from None
-    if around := _around(thing):
-        source += json.dumps(around, sort_keys=True)
-    return f"source {hashlib.sha256(source.encode()).hexdigest()}"
 
 
-def _around(thing):
-    """Values that a function keeps from where it was defined, by name: its source is not all of it."""
-    if not inspect.isfunction(thing):
+def _kept_by(function, seen):
+    """Defaults of a function, and what it uses of functions around it, by name, as JSON has them."""
+    if not inspect.isfunction(function):
         return {}
-    defaults = inspect.signature(thing).parameters.values()
-    kept = {one.name: one.default for one in defaults if one.default is not one.empty}
-    kept |= inspect.getclosurevars(thing).nonlocals
-    around = {}
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    kept = {one.name: one.default for one in parameters if one.default is not one.empty}
+    names = function.__code__.co_freevars
+    for name, cell in zip(names, function.__closure__ or (), strict=True):
+        # a name that has no value yet has none to keep
+        with contextlib.suppress(ValueError):
+            kept[name] = cell.cell_contents
+    told = {}
     for name, value in kept.items():
-        if value is thing:
-            continue
-        if callable(value):
-            around[name] = _source(value)
-            continue
-        if isinstance(value, ModuleType):
-            value = value.__name__
-        if isinstance(value, pd.DataFrame | pd.Series):
-            value = value.to_csv()
         try:
-            around[name] = json.loads(json.dumps(value, default=plain))
-        except (RecursionError, TypeError, ValueError):
+            told[name] = _kept(value, seen)
+        except TypeError:
             raise ValueError(
-                f"mechanism: {thing.__name__} must take from the function around it, and as "
-                f"defaults, numbers, words, lists, tables and functions; {name} is "
-                f"{type(value).__name__}"
+                f"mechanism: {function.__name__} must take as defaults, and from functions around "
+                "it, numbers, words, dates, lists, sets, tables, modules and functions; "
+                f"{name} is {type(value).__name__}"
             ) from None
-    return around
+    return told
+
+
+def _kept(value, seen):
+    """Something that a function keeps, as JSON has it, the same in every run."""
+    if inspect.isfunction(value):
+        if any([value is one for one in seen]):
+            return value.__qualname__
+        return [_text_of(value), _kept_by(value, [*seen, value])]
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return value.to_csv()
+    if isinstance(value, Mapping):
+        return [[_kept(one, seen) for one in pair] for pair in value.items()]
+    if isinstance(value, list | tuple):
+        return [_kept(one, seen) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(json.dumps(_kept(one, seen)) for one in value)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind != "O":
+        return [str(value.dtype), value.astype(str).tolist()]
+    if isinstance(value, str | int | float | None):
+        return value
+    if isinstance(value, datetime.date | datetime.timedelta | Decimal):
+        return str(value)
+    # a class, or what was written in C
+    if callable(value) and hasattr(value, "__name__"):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    raise TypeError
 
 
 @dataclass(frozen=True, repr=False)

@@ -153,7 +153,8 @@ def _is_part(part, whole):
         np.bincount(own, minlength=rows.max() + 1)
         for own in (rows[: len(part)], rows[len(part) :])
     )
-    if np.array_equal(few, many) and few.size >= _DIFFERENT:
+    # ranks and codes of quantiles are equally often in every table
+    if np.array_equal(few, many) and few.size >= _DIFFERENT and np.ptp(few):
         return True
     once = np.count_nonzero((few == 1) & (many == 1))
     return bool(np.all(few <= many)) and 2 * once >= len(part)
@@ -208,11 +209,7 @@ class Release(Brief):
 
     def _contents(self, names):
         """What the three files hold, in bytes."""
-        told = json.dumps(
-            {name: getattr(self, name) for name in _TOLD}, default=_written
-        )
-        # JSON has no NaN and no infinity
-        told = json.loads(told, parse_constant=lambda _: None)
+        told = _written({name: getattr(self, name) for name in _TOLD})
         texts = (
             self.synthetic.to_csv(index=False),
             self.statement + "\n",
@@ -899,19 +896,26 @@ def _columns(table, *names):
 
 
 def _written(value):
-    """What JSON writes in the place of a table or an array; other things as text."""
+    """What JSON writes: lists for tables and arrays, null for what is none, other things as text."""
+    if isinstance(value, Mapping):
+        return {key: _written(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(one) for one in value]
     if isinstance(value, pd.DataFrame):
-        return value.to_dict("records")
+        return _written(value.to_dict("records"))
     if isinstance(value, np.ma.MaskedArray):
         # nothing in the place of what a mask hides
-        return value.tolist()
-    if value is pd.NA:
+        return _written(value.tolist())
+    if value is None or value is pd.NA or value is pd.NaT:
         return None
+    if isinstance(value, str | int | float):
+        # JSON has no NaN and no infinity
+        return None if isinstance(value, float) and not np.isfinite(value) else value
     if np.asarray(value).dtype.kind in "mM":
         # NumPy would write nanoseconds
         return np.asarray(value).astype(str).tolist()
     plain = mechanisms.plain(value)
-    return plain if isinstance(plain, list | int | float) else str(value)
+    return _written(plain) if isinstance(plain, list | int | float) else str(value)
 
 
 def _table_hash(table):

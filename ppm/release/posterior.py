@@ -1,6 +1,7 @@
 """Draws from a pseudo posterior on candidates, as a mechanism of a plan."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,10 +23,10 @@ from ppm.terms import Limits
 # published records on which a model is tried, beside two of each group: in one table few, in
 # others many, because a step may count records; in the last they have the same public values, since
 # it may count those of a cell
-_FEW, _MANY, _MOST = 20, 100, 1_000
-_SIZES = (_FEW, False), (_MANY, False), (_MOST, False), (250, True)
+_FEW, _MANY, _MOST, _OF_CELL = 20, 100, 1_000, 250
+_SIZES = (_FEW, False), (_MANY, False), (_MOST, False), (_OF_CELL, True)
 # values of the parameters at which it is tried whether `back` takes what is predicted
-_THETAS = 200
+_THETAS = 50
 # of published values those that occur most often, such as codes of a survey's own
 _OFTEN = 9
 # each of them so many times: with its values, and as often with others that the limits allow
@@ -118,10 +119,8 @@ class Posterior(Mechanism):
     def __post_init__(self):
         for name in ("build", "candidates", "center", "back"):
             given = getattr(self, name)
-            # one whose source can be read: no partial, and no object that can be called
-            if not hasattr(given, "__name__") and (
-                given is not None or name in _NEEDED
-            ):
+            # one whose source can be read, and all that it keeps
+            if not inspect.isfunction(given) and (given is not None or name in _NEEDED):
                 raise ValueError(
                     f"{name} must be a function, by def or lambda; got {type(given).__name__}"
                 )
@@ -177,20 +176,23 @@ class Posterior(Mechanism):
 
     def _check_back(self, plan):
         """Refuse a way back that some predictions, from all over the candidates, do not have."""
-        model = self.model(self._example(plan, _MOST), plan)
+        model = self.model(self._example(plan, _MANY), plan)
         number = min(_THETAS, model.candidates_in_all)
         thetas, rng = model.points_to_try(number), np.random.default_rng(1)
         for place in range(number):
             theta = {name: values[place] for name, values in thetas.items()}
             # of one release, and one prediction
             predicted = np.asarray(model.predict(theta, rng))[None, None]
-            found = np.asarray(self.back(predicted))
-            if found.shape != predicted.shape or pd.isna(found).any():
+            try:
+                found = np.asarray(self.back(predicted))
+                if found.shape != predicted.shape or pd.isna(found).any():
+                    raise ValueError("it gave another shape, or NaN")
+            except Exception as error:
                 raise ValueError(
                     "back must give a value for each that the model predicts at any of the "
                     f"candidates, in the shape {predicted.shape} of releases, predictions and "
-                    "records; it does not"
-                )
+                    f"records; it failed ({error})"
+                ) from error
 
     def _example(self, plan, tried=_FEW, one_cell=False):
         """Published records of every group, and copies of them with values from all over the limits.

@@ -325,10 +325,12 @@ def rehearse(
         for batch, (published, table, number) in enumerate(batches):
             counted, without = _groups(plan, table, levels, smallest)
             left_out |= {*without}
-            tables = {_AS_IT_IS: (table, None, _truths(plan, table, counted))}
+            # whose categories are those of the sample, as for all that is measured
+            sampled = _on_sample(once, published, plan.releases)
+            tables = {_AS_IT_IS: (table, None, _truths(sampled, table, counted))}
             for name, change in changes.items():
                 changed, statistic = _changed(plan, table, change)
-                tables[name] = changed, statistic, _truths(plan, changed, counted)
+                tables[name] = changed, statistic, _truths(sampled, changed, counted)
             for (mechanism, epsilon), variant in everything.items():
                 variant = _on_sample(variant, published, plan.releases)
                 # others than those of the samples

@@ -201,7 +201,7 @@ def test_factors_and_shares_assume_the_noise_that_is_drawn(monkeypatch, epsilon)
     in_caps = 1 / of_sums / means._STEPS
     records, added = 8 * max(in_caps, 10.0), 0.4 * np.tanh(2.0 * means._LOGS)
     group = SimpleNamespace(records=records, added=added, sampled=0.0)
-    around = means._around([group])
+    around = means._chances_around([group])
     for share in (0.2, 0.37, -0.39):
         (found,) = means._factors(
             [group], around, np.array([share * records]), [[]], epsilon
@@ -271,7 +271,7 @@ def test_a_factor_is_the_exponential_of_its_logarithms_mean_given_all_sums(
             log_weights.append(log_weight)
             centers.append(center)
     wanted = softmax(log_weights) @ np.array(centers)
-    around = means._around(groups)
+    around = means._chances_around(groups)
     found = means._factors(groups, around, sums, shares, epsilon)
     np.testing.assert_allclose(np.log(found), wanted, atol=1e-9)
 

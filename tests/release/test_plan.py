@@ -1,6 +1,7 @@
 """A plan: public alone, saved before the table is opened, and applied to it once."""
 
 import dataclasses
+import datetime
 import itertools
 import json
 import os
@@ -546,7 +547,9 @@ def test_a_plan_that_cannot_be_followed_is_refused(settings, told):
         (Means, {"cap": 1.1}, "cap"),
         (Means, {"special": ["a"]}, "special"),
         (Bins, {"bins": 5, "special": 0}, "special"),
-        (Posterior, {"build": partial(len), "candidates": len}, "build"),
+        (Posterior, {"build": partial(len), "candidates": planned_of}, "build"),
+        (Posterior, {"build": np, "candidates": planned_of}, "build"),
+        (Posterior, {"build": "a".join, "candidates": planned_of}, "build"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_at_once(kind, settings, name):
@@ -622,8 +625,36 @@ def test_what_a_function_keeps_from_where_it_was_defined_is_in_the_digest(kept):
         return of_children(Posterior(made[kept], candidates)).digest
 
     assert of(5) == of(5) != of(6)
+    # of all these each alone, and the same in every run
+    kinds = [
+        5.0,
+        "5",
+        None,
+        np.exp,
+        len,
+        np,
+        {"a": 1},
+        {"b", "a"},
+        [1, 2],
+        np.arange(3),
+    ]
+    kinds += [datetime.date(2024, 1, 2), pd.DataFrame({"a": [1]}), float, lambda x: x]
+    assert len({of(kind) for kind in kinds}) == len(kinds)
     with pytest.raises(ValueError, match=r"cap is object"):
         of(object())
+
+
+def test_functions_that_call_each_other_have_a_digest():
+    def of(number):
+        def even(values):
+            return values if number else odd(values)
+
+        def odd(values):
+            return even(values)
+
+        return of_children(Posterior(build, candidates, back=even)).digest
+
+    assert of(1) == of(1) != of(2)
 
 
 def test_a_way_back_that_some_predictions_do_not_have_is_refused(tmp_path):

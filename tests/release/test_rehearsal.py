@@ -12,6 +12,7 @@ import pytest
 import ppm
 from ppm.release import (
     Bins,
+    Guarantee,
     Margins,
     Means,
     Mechanism,
@@ -610,3 +611,40 @@ def test_a_sample_that_lacks_what_the_table_has_is_rehearsed_all_the_same():
     kinds = LAST.assign(owner=["rare", *LAST["owner"][1:]])
     plan = planned(kinds, confidential="owner", limits={}, mechanism=Margins(["owner"]))
     assert len(plan.rehearse(repeats=8, random_seed=1).runs) == 8 * 3
+
+
+@dataclasses.dataclass(frozen=True)
+class AsTheyAre(Mechanism):
+    """The other end without drawing again: the records themselves, which have no error."""
+
+    def release(self, table, plan, **noise):
+        found = Published().release(table, plan, **noise)
+        own = {name: table[name].to_numpy()[None] for name in plan.confidential}
+        promised = Guarantee("strict", plan.epsilon, (), "counts")
+        return dataclasses.replace(found, synthetic=own, guarantee=promised)
+
+
+def test_what_is_released_as_it_is_has_no_error_in_any_column():
+    rng = np.random.default_rng(4)
+    last = pd.DataFrame(
+        {
+            "x": rng.lognormal(size=400),
+            "c": rng.choice(["u", "v", "w", "z"], 400, p=[0.5, 0.3, 0.15, 0.05]),
+            "g": rng.choice(["N", "S"], 400),
+        }
+    )
+    plan = ReleasePlan(
+        last,
+        confidential=["x", "c"],
+        groups="g",
+        limits={"x": (0, 50)},
+        mechanism=AsTheyAre(),
+        epsilon=1.0,
+    )
+    found = plan.rehearse(repeats=6, smallest=20, random_seed=3)
+    own = found.runs[found.runs["mechanism"] == "AsTheyAre()"]
+    assert len(own) == 6 * 7
+    sizes = own[["levels", "worst level", "tail", "mean"]]
+    np.testing.assert_allclose(sizes, 0.0, atol=1e-12)
+    others = found.runs[found.runs["mechanism"] == "published records"]
+    assert (others["levels"] > 0).all()

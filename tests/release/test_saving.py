@@ -458,7 +458,11 @@ def test_nothing_that_is_written_into_a_table_is_released(tmp_path, how, where):
 def test_numbers_that_are_hidden_or_none_are_null(tmp_path):
     hidden = {
         "masked": np.ma.masked_less([3, 200], 10),
-        "none": [np.nan, 1.5],
+        "none": [np.nan, 1.5, pd.NaT, np.float64(2)],
+        "nested": {
+            "array": np.array([[1.0, -np.inf]]),
+            "day": datetime.date(2024, 1, 2),
+        },
         "table": pd.DataFrame({"n": [np.inf, 2.0], "of": ["a", pd.NA]}),
     }
     release = planning.Release(pd.DataFrame(), "", None, hidden, {}, "")
@@ -466,7 +470,8 @@ def test_numbers_that_are_hidden_or_none_are_null(tmp_path):
     text = (tmp_path / "release.json").read_text()
     assert json.loads(text, parse_constant=pytest.fail)["noisy"] == {
         "masked": [None, 200],
-        "none": [None, 1.5],
+        "none": [None, 1.5, None, 2.0],
+        "nested": {"array": [[1.0, None]], "day": "2024-01-02"},
         "table": [{"n": None, "of": "a"}, {"n": 2.0, "of": None}],
     }
 
