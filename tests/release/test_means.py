@@ -315,6 +315,12 @@ def test_a_share_of_zeros_follows_its_count():
     for epsilon, share in ((5.0, 0.25), (1e-6, 0.1)):
         found = release(Means(special=[0]), table, last, epsilon=epsilon).synthetic
         assert (found == 0).mean() == pytest.approx(share, abs=0.01)
+    # and of several special values each its own
+    few = table.assign(income=table["income"].where(table.index % 9 > 0, 20.0))
+    noisy = release(Means(special=[20, 0]), few, epsilon=30.0).noisy["sums"]
+    for value in (0, 20):
+        count = (few["income"] == value).groupby(few["region"]).sum()
+        assert noisy[f"records of {value}"].tolist() == count.tolist()
     # the others have the mean of the others
     found = release(Means(special=[0]), table, last, epsilon=30.0)
     assert group_means(found, table) == pytest.approx(

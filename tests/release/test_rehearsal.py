@@ -286,6 +286,12 @@ def test_small_groups_and_tiny_means_are_told_and_not_averaged():
     with_few = wrong.rehearse(repeats=2, random_seed=1, smallest=20)
     assert with_few.settings["left out"] == ["tiny"]
     assert with_few.table.loc["WrongInFew()", "levels"].item() > 20
+    # one column of several is enough
+    last["children"] += 1
+    limits = {"children": (0, 99), "income": (0, 1e6)}
+    counted = room._groups(planned(last, confidential=[*limits], limits=limits,
+                                   mechanism=Margins([*limits])), last, ["region"], 50)  # fmt: skip
+    assert counted[1] == ["few", "tiny"]
     with pytest.raises(ValueError, match="smallest must be"):
         plan.rehearse(smallest=0)
 
@@ -568,7 +574,11 @@ def test_missing_public_values_are_values_of_their_own(monkeypatch):
     )
     plan = planned(**OF_CHILDREN, public="owner")
     table = THIS.assign(owner=THIS["owner"].where(THIS.index % 3 > 0))
-    POSTERIOR.release(room.clipped(plan, table), plan, random_seed=1)
+    found = POSTERIOR.release(room.clipped(plan, table), plan, random_seed=1)
+    # and the model's values are taken back to those of the column
+    further = dataclasses.replace(POSTERIOR, back=lambda values: values + 100)
+    back = further.release(room.clipped(plan, table), plan, random_seed=1)
+    assert np.array_equal(back.synthetic, found.synthetic + 100)
     patterns = table["region"] + table["owner"].fillna("missing")
     # those with equal public values are alike, and no others
     pairs = {*zip(seen[0], patterns, strict=True)}

@@ -278,6 +278,7 @@ def test_the_statement_is_about_a_whole_release_of_this_fit(by_risk):
         (strict, 10),
         (strict, None),
         (strict, release[:1]),
+        (strict, release[:, :7]),
         (strict, release.values),
         (strict, local),
         (by_risk, release),
