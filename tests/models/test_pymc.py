@@ -103,9 +103,9 @@ def multivariate():
 
 
 def record_level_parameters():
-    pm.TruncatedNormal(
-        "y", pm.Normal("mu", shape=RECORDS), 1.0, lower=0.0, observed=np.exp(X)
-    )
+    # of each record two numbers, whose densities are multiplied
+    mu, pairs = pm.Normal("mu", shape=RECORDS), np.exp(0.5 * PAIRS)
+    pm.TruncatedNormal("y", mu[:, None], 1.0, lower=0.0, observed=pairs)
 
 
 def missing_values():

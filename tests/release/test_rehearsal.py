@@ -322,6 +322,8 @@ def test_the_best_of_a_rehearsal_is_noted_in_the_plan():
         plan = rehearsal.best("shapes", epsilon=2.0)
     assert (str(plan.mechanism), plan.epsilon) == nearest
     assert nearest[0] != "Bins(bins=2)"
+    # no sample of a repeat stays in it
+    assert plan.published.equals(rehearsal.plan.published)
     noted = plan.rehearsed
     assert noted["goal"] == "shapes" and noted["repeats"] == 6
     assert noted["errors"].keys() == {
