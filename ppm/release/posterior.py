@@ -154,21 +154,20 @@ class Posterior(Mechanism):
         from ppm.models import own_terms
 
         # one of PyMC takes a minute for each: many records, in one cell but for a few
-        sizes = _SIZES[-1:]
-        example = self._example(plan, *sizes[0])
+        examples = [self._example(plan, *_SIZES[-1])]
         try:
-            model = self._model(plan, example)
+            model = self._model(plan, *examples)
         except ValueError as error:
             raise ValueError(
                 "build must make a model of any records whose values the limits allow, and "
                 f"failed with published records that have such values ({error})"
             ) from error
         if not hasattr(model, "points_to_try"):
-            sizes = _SIZES
-        for size in sizes:
+            examples[:0] = [self._example(plan, *size) for size in _SIZES[:-1]]
+        for example in examples:
             own_terms.check(
                 functools.partial(self._model, plan),
-                self._example(plan, *size),
+                example,
                 confidential=[*plan.confidential],
             )
         if self.back is not None:
@@ -204,10 +203,11 @@ class Posterior(Mechanism):
         order = example.sort_values([*plan.confidential]).index
         spread = order[np.linspace(0, len(order) - 1, tried).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
-        known = example.loc[sorted({*spread, *some})].reset_index(drop=True)
+        rows = sorted({*spread, *some})
+        known = example.loc[rows].reset_index(drop=True)
         public = [name for name in example if name not in plan.confidential]
         if one_cell and public:
-            others = ~np.isin(sorted({*spread, *some}), some)
+            others = ~np.isin(rows, some)
             most = example.groupby(public, dropna=False, observed=True).ngroup()
             cell = example[most == most.mode()[0]].iloc[0]
             for name in public:
